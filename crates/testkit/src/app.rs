@@ -153,6 +153,10 @@ impl App {
 
     /// Ends it by force and waits until it is gone.
     pub fn kill(&mut self) {
+        // Ended like this it cannot remove its sockets in the common temporary folder.
+        for path in self.sockets().into_iter().filter(|path| path.starts_with("/tmp/OSL_PIPE_")) {
+            let _ = fs::remove_file(path);
+        }
         let _ = kill_process_group(self.group(), Signal::KILL);
         if self.code.is_none() {
             let _ = self.child.wait();
@@ -248,6 +252,29 @@ impl App {
     /// The most memory that its processes ever had, in bytes (resident, summed).
     pub fn memory(&self) -> u64 {
         processes().filter(|pid| process_group(*pid) == Some(self.pid())).filter_map(peak_memory).sum()
+    }
+
+    /// Paths of the sockets that its processes hold.
+    fn sockets(&self) -> Vec<PathBuf> {
+        let members = processes().filter(|pid| process_group(*pid) == Some(self.pid()));
+        let links =
+            members.flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten());
+        let held: Vec<String> = links
+            .filter_map(|entry| fs::read_link(entry.path()).ok())
+            .filter_map(|link| {
+                Some(link.to_str()?.strip_prefix("socket:[")?.trim_end_matches(']').to_owned())
+            })
+            .collect();
+        // Columns: address, count, protocol, flags, type, state, inode, path.
+        let table = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+        let bound = table.lines().filter_map(|line| {
+            let mut words = line.split_whitespace().skip(6);
+            Some((words.next()?, words.next()?))
+        });
+        bound
+            .filter(|(inode, _)| held.iter().any(|ours| ours == inode))
+            .map(|(_, path)| path.into())
+            .collect()
     }
 
     /// Waits until the accessibility bus lists it with a window.
