@@ -154,7 +154,9 @@ impl App {
     /// Ends it by force and waits until it is gone.
     pub fn kill(&mut self) {
         // Ended like this it cannot remove its sockets in the common temporary folder.
-        for path in self.sockets().into_iter().filter(|path| path.starts_with("/tmp/OSL_PIPE_")) {
+        for path in
+            self.sockets().into_iter().filter(|path| path.to_string_lossy().starts_with("/tmp/OSL_PIPE_"))
+        {
             let _ = fs::remove_file(path);
         }
         let _ = kill_process_group(self.group(), Signal::KILL);
