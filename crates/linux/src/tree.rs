@@ -183,6 +183,10 @@ pub(crate) struct Surveyed {
     pub(crate) failure: Option<Failure>,
     /// Whether the root itself could not be read.
     pub(crate) root_failed: bool,
+    /// The native role of each node.
+    pub(crate) natives: Vec<u32>,
+    /// The nodes that are popovers.
+    pub(crate) popovers: Vec<NodeId>,
 }
 
 /// What came of reading single objects.
@@ -246,8 +250,8 @@ impl<'a> Survey<'a> {
         let root_failed = !self.items[0].basics_done && self.items[0].states.is_none();
         let visited = self.items.len() as u32;
         let (stopped, failure) = (self.stopped, self.failure.take());
-        let tree = if root_failed { Tree::default() } else { self.finish() };
-        Surveyed { tree, stopped, visited, failure, root_failed }
+        let (tree, natives, popovers) = if root_failed { Default::default() } else { self.finish() };
+        Surveyed { tree, stopped, visited, failure, root_failed, natives, popovers }
     }
 
     /// Reads each of these objects, and nothing below them.
@@ -973,10 +977,11 @@ impl<'a> Survey<'a> {
         }
     }
 
-    fn finish(self) -> Tree {
+    fn finish(self) -> (Tree, Vec<u32>, Vec<NodeId>) {
         let mut tree = Tree::with_capacity(self.items.len());
         let mut fallbacks: Vec<Option<String>> = Vec::with_capacity(self.items.len());
         let mut natives: Vec<u32> = Vec::with_capacity(self.items.len());
+        let mut popovers = Vec::new();
         let mut stack: Vec<(u32, Option<NodeId>)> = vec![(0, None)];
         while let Some((id, parent)) = stack.pop() {
             let item = &self.items[id as usize];
@@ -988,13 +993,19 @@ impl<'a> Survey<'a> {
             fallbacks.push(self.fallback_name(id, &mut node));
             natives.push(item.role.unwrap_or(0));
             let node = tree.push(parent, node);
+            // GTK 4 says what a popover is only by the name of its class, GTK 3 by a panel that is modal.
+            let is_modal_panel =
+                item.role == Some(role::PANEL) && item.states.is_some_and(|native| native & state::MODAL != 0);
+            if item.name.as_deref() == Some("GtkPopover") || is_modal_panel {
+                popovers.push(node);
+            }
             stack.extend(item.children.iter().rev().map(|&child| (child, Some(node))));
         }
         if self.manner.toolkit == Toolkit::Gtk4 {
             lend_clicks(&mut tree, &natives);
         }
         name::name_from_children(&mut tree, |id| fallbacks[id as usize].clone());
-        tree
+        (tree, natives, popovers)
     }
 
     fn facts<'i>(&self, item: &'i Item) -> NativeFacts<'i> {
