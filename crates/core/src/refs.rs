@@ -18,7 +18,7 @@ use crate::outline;
 use crate::platform::{Reading, SurfaceKind};
 use crate::role::Role;
 use crate::state::States;
-use crate::tree::{Handle, NativeId, NativeIdKind, Node, NodeId, Tree};
+use crate::tree::{Cut, Handle, NativeId, NativeIdKind, Node, NodeId, Tree};
 
 /// Bytes that one text of an entry may have.
 pub const MAX_TEXT: usize = 65_536;
@@ -306,9 +306,12 @@ fn json_len(text: &str) -> usize {
 /// trees are deeper than two drills.
 pub fn anchors(tree: &Tree) -> BTreeSet<NodeId> {
     let mut anchors = BTreeSet::new();
-    for (id, _) in tree.iter().filter(|(_, node)| node.cut.is_some()) {
+    for (id, cut) in tree.iter().filter_map(|(id, node)| node.cut.map(|cut| (id, cut))) {
+        // What a table makes on demand is reached by scrolling it, not by drilling into what is around it.
+        let steps = if cut == Cut::Virtual { 1 } else { usize::MAX };
         let anchor = std::iter::once(id)
             .chain(tree.ancestors(id))
+            .take(steps)
             .find(|&id| tree.node(id).is_operable() || can_be_found_again(tree.node(id)));
         if let Some(anchor) = anchor.filter(|&id| !tree.node(id).is_operable()) {
             anchors.insert(anchor);
@@ -704,15 +707,15 @@ fn identify_by_text(entry: &RefEntry, candidate: &Node) -> Option<Match> {
 }
 
 fn identify_by_bounds(entry: &RefEntry, candidate: &Node) -> Match {
-    let had_text = entry.stable_name().is_some() || filled(entry.description.as_deref()).is_some();
-    let has_text = stable_name(candidate.role, candidate.name.as_deref(), candidate.value.as_deref())
+    let was_called = entry.stable_name().is_some() || filled(entry.description.as_deref()).is_some();
+    let is_called = stable_name(candidate.role, candidate.name.as_deref(), candidate.value.as_deref())
         .is_some()
         || filled(candidate.description.as_deref()).is_some();
     match (entry.bounds_hash, candidate.bounds) {
         _ if candidate.gaps.basics => Match::Unknown,
         (Some(stored), Some(live)) if stored == live.stable_hash() => {
             // Place and role alone do not prove it when one of them is called something and the other is not.
-            if has_text && !had_text && entry.handle != candidate.handle {
+            if is_called && !was_called && entry.handle != candidate.handle {
                 Match::Different(Change::TextAppeared)
             } else {
                 Match::Same(Evidence::Bounds)
@@ -1016,5 +1019,470 @@ pub fn search(
                 },
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::Filter;
+    use crate::sample::{context, named, node, trees};
+    use proptest::prelude::*;
+
+    fn at(handle: &str, node: Node) -> Node {
+        Node { handle: Handle::new(handle), ..node }
+    }
+
+    fn placed(x: i32, node: Node) -> Node {
+        Node { bounds: Some(Rect::from_pixels(x, 0, 10, 10)), ..node }
+    }
+
+    fn automation_id(value: &str) -> Option<NativeId> {
+        Some(NativeId { kind: NativeIdKind::AutomationId, value: value.to_owned() })
+    }
+
+    /// A window with these children.
+    fn window(children: Vec<Node>) -> Tree {
+        let mut tree = Tree::default();
+        let root = tree.push(None, at("root", named(Role::Window, "Inbox")));
+        for (index, child) in children.into_iter().enumerate() {
+            tree.push(Some(root), Node { index_in_parent: index as u32, ..child });
+        }
+        tree
+    }
+
+    fn map_of(tree: &Tree) -> RefMap {
+        RefMap::allocate(tree, &Filtered::all(tree), &context()).0
+    }
+
+    /// The entry that the first child got.
+    fn entry_of(node: Node) -> RefEntry {
+        map_of(&window(vec![node])).entries.remove(&1).expect("the node gets a ref")
+    }
+
+    fn nobody(_: &Node) -> bool {
+        false
+    }
+
+    #[track_caller]
+    fn resolves(entry: &RefEntry, tree: &Tree, expected: &Resolution) {
+        assert_eq!(search(entry, tree, true, true, nobody), *expected);
+    }
+
+    // --- Grammar
+
+    #[test]
+    fn refs_that_are_none_say_why_and_do_not_repeat_the_text() {
+        for (text, snapshot) in [
+            ("", None),
+            ("e1", None),
+            ("@", None),
+            ("@e", Some("sq4m2")),
+            ("@e0", Some("sq4m2")),
+            ("@e4294967296", Some("sq4m2")),
+            ("@e00000000001", Some("sq4m2")),
+            ("@e+1", Some("sq4m2")),
+            ("@e1", None),
+            ("@e1", Some("../../etc")),
+            ("@sq4m2:e1", Some("other")),
+            ("@sq:e1", None),
+            ("@sq4m2:1", None),
+            ("@sq4m2:e1:e2", None),
+            ("@sq4.m2:e1", None),
+            ("@sq4m2:e1 ", None),
+            ("@sq4m2:e\u{661}", None),
+        ] {
+            let error = RefTarget::parse(text, snapshot).expect_err(text);
+            assert_eq!(error.code(), ErrorCode::InvalidArgs, "{text:?}");
+            assert!(error.get_hint().is_some(), "{text:?}");
+        }
+        let secret = "@hunter2".repeat(1000);
+        assert!(!RefTarget::parse(&secret, None).unwrap_err().to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn leading_zeros_and_an_equal_explicit_snapshot_are_fine() {
+        assert_eq!(RefTarget::parse("@sq4m2:e007", Some("sq4m2")).unwrap().to_string(), "@sq4m2:e7");
+        assert_eq!(RefTarget::parse("@e4294967295", Some("abc")).unwrap().number, u32::MAX);
+    }
+
+    #[test]
+    fn generated_ids_are_short_valid_and_never_taken() {
+        let first = generate_snapshot_id(1, 2, 3, |_| false);
+        assert_eq!(first.len(), 1 + ID_DIGITS);
+        let second = generate_snapshot_id(1, 2, 3, |id| id == first);
+        assert_ne!(second, first);
+        assert!(second.starts_with(&first));
+        assert!(is_snapshot_id(&second));
+        let mut asked = 0;
+        generate_snapshot_id(1, 2, 3, |_| {
+            asked += 1;
+            asked < 40 // more than one hash has digits for
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_parses(id in "[A-Za-z0-9_-]{3,64}", number in 1..=u32::MAX) {
+            let target = RefTarget::new(id, number);
+            prop_assert_eq!(RefTarget::parse(&target.to_string(), None).unwrap(), target.clone());
+            prop_assert_eq!(RefTarget::parse(&target.bare(), Some(&target.snapshot_id)).unwrap(), target);
+        }
+
+        #[test]
+        fn parsing_never_panics(text in "@?[a-z0-9:@e]{0,9}|\\PC{0,20}") {
+            if let Ok(target) = RefTarget::parse(&text, None) {
+                prop_assert!(is_snapshot_id(&target.snapshot_id) && target.number > 0);
+            }
+        }
+
+        #[test]
+        fn generated_ids_are_valid(nanos: u64, pid: u32, counter: u64) {
+            prop_assert!(is_snapshot_id(&generate_snapshot_id(nanos, pid, counter, |_| false)));
+        }
+    }
+
+    // --- Allocation
+
+    #[test]
+    fn numbers_follow_the_document_and_anchors_offer_nothing() {
+        let mut list = named(Role::List, "Mail");
+        list.cut = Some(Cut::Depth);
+        list.capabilities.insert(crate::action::Capability::SetFocus);
+        let tree = window(vec![named(Role::Button, "New"), named(Role::StaticText, "Hello"), list]);
+        let map = map_of(&tree);
+        assert_eq!(map.counter, 2);
+        assert_eq!(map.entries[&1].name.as_deref(), Some("New"));
+        assert_eq!(map.entries[&2].name.as_deref(), Some("Mail"));
+        assert!(map.entries[&2].capabilities.is_empty());
+        assert_eq!(map.entries[&2].path, [2]);
+    }
+
+    #[test]
+    fn a_full_map_is_cut_and_says_so() {
+        let mut big = named(Role::Button, "Big");
+        big.description = Some("x".repeat(3000));
+        let tree = window(vec![named(Role::Button, "New"), big, named(Role::Button, "Save")]);
+        let context = AllocationContext { byte_budget: 2000, ..context() };
+        let (map, issued) = RefMap::allocate(&tree, &Filtered::all(&tree), &context);
+        assert_eq!((map.entries.len(), issued.left_out), (2, 1));
+        assert_eq!(map.entries[&2].name.as_deref(), Some("Save"));
+        assert!(map.estimated_bytes() <= 2000);
+    }
+
+    #[test]
+    fn entries_over_the_limits_get_no_ref() {
+        let tree = window(vec![named(Role::Button, &"x".repeat(MAX_TEXT + 1)), named(Role::Button, "Save")]);
+        let map = map_of(&tree);
+        assert_eq!(map.entries.len(), 1);
+        let (map, _) =
+            RefMap::allocate(&tree, &Filtered::all(&tree), &AllocationContext { pid: 0, ..context() });
+        assert!(map.entries.is_empty());
+    }
+
+    #[test]
+    fn a_drill_replaces_its_own_refs_and_no_others() {
+        let mut list = named(Role::List, "Mail");
+        list.cut = Some(Cut::Depth);
+        let tree = window(vec![named(Role::Button, "New"), list.clone()]);
+        let mut map = map_of(&tree);
+        let mut below = Tree::default();
+        list.cut = None;
+        let root = below.push(None, list);
+        below.push(Some(root), Node { index_in_parent: 3, ..named(Role::Option, "Letter") });
+        let view = Filtered::all(&below);
+        assert_eq!(map.drill(9, &below, &view, &context()), None);
+        let issued = map.drill(2, &below, &view, &context()).unwrap();
+        assert_eq!(issued.iter().collect::<Vec<_>>(), [(0, 2), (1, 3)]);
+        assert_eq!(map.entries[&3].path, [1, 3]);
+        assert_eq!(map.entries[&3].root_ref.as_deref(), Some("@e2"));
+        map.drill(2, &below, &view, &context()).unwrap();
+        assert_eq!(map.entries.keys().copied().collect::<Vec<_>>(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn estimates_are_a_little_above_the_json() {
+        // The longest form of an entry as the store writes it, with every member present.
+        let entry = entry_of(placed(1, named(Role::Button, "Save \"as\"\n")));
+        let json = concat!(
+            r#""@e1":{"pid":42,"process_instance":"p:42:7","role":"button","name":"Save \"as\"\n","#,
+            r#""bounds_hash":18446744073709551615,"states":[],"available_actions":[],"source_app":"Notes","#,
+            r#""source_window_id":"w-1","source_window_title":"Inbox","path_is_absolute":true,"path":[0],"handle":""},"#
+        );
+        assert!(entry.estimated_bytes() >= json.len());
+        assert!(entry.estimated_bytes() < json.len() + 300);
+    }
+
+    proptest! {
+        #[test]
+        fn every_cut_branch_can_be_drilled(tree in trees(), interactive_only: bool, compact: bool) {
+            let view = Filtered::new(&tree, Filter { interactive_only, compact, ..Filter::default() });
+            let (map, issued) = RefMap::allocate(&tree, &view, &context());
+            let numbers: Vec<u32> = issued.iter().map(|(_, number)| number).collect();
+            prop_assert_eq!(&numbers, &(1..=map.counter).collect::<Vec<_>>());
+            for (id, node) in tree.iter().filter(|(_, node)| matches!(node.cut, Some(Cut::Depth | Cut::Budget))) {
+                let line: Vec<NodeId> = std::iter::once(id).chain(tree.ancestors(id)).collect();
+                let expects = line.iter().any(|&id| tree.node(id).is_operable() || can_be_found_again(tree.node(id)));
+                prop_assert_eq!(line.iter().any(|&id| issued.number(id).is_some()), expects, "{:?}", node);
+            }
+        }
+
+        /// A ref found in an unchanged tree is the same node.
+        #[test]
+        fn an_unchanged_tree_gives_the_same_nodes(tree in trees()) {
+            let (map, issued) = RefMap::allocate(&tree, &Filtered::all(&tree), &context());
+            for (id, number) in issued.iter() {
+                let found = search(&map.entries[&number], &tree, true, true, |node| map.is_claimed(node, number));
+                let can_be_told = identify(&map.entries[&number], tree.node(id)).is_same();
+                match found {
+                    Resolution::Found(found, _) => prop_assert_eq!(found, id),
+                    other => prop_assert!(!can_be_told, "{:?}", other),
+                }
+            }
+        }
+
+        /// Whatever happens to a tree: a ref never resolves to the element of another ref.
+        #[test]
+        fn two_refs_never_become_one(tree in trees(), gone in 1..40_u32) {
+            let (map, _) = RefMap::allocate(&tree, &Filtered::all(&tree), &context());
+            // The tree without one branch.
+            let removed = if gone < tree.len() as u32 { tree.subtree(gone) } else { 0..0 };
+            let mut after = Tree::default();
+            let mut new_ids = vec![0; tree.len()];
+            for (id, node) in tree.iter().filter(|(id, _)| !removed.contains(id)) {
+                let parent = node.parent.map(|parent| new_ids[parent as usize]);
+                new_ids[id as usize] = after.push(parent, node.clone());
+            }
+            let mut found = BTreeMap::new();
+            for (&number, entry) in &map.entries {
+                if let Resolution::Found(id, _) =
+                    search(entry, &after, true, true, |node| map.is_claimed(node, number))
+                {
+                    prop_assert_eq!(found.insert(id, number), None, "two refs for node {}", id);
+                }
+            }
+        }
+    }
+
+    // --- Identity
+
+    #[track_caller]
+    fn differs(entry: &RefEntry, node: &Node, expected: Change) {
+        assert_eq!(identify(entry, node), Match::Different(expected));
+    }
+
+    #[test]
+    fn the_authors_identifier_decides_and_text_does_not() {
+        let entry = entry_of(Node { native_id: automation_id("save"), ..named(Role::Button, "Save") });
+        let renamed = Node { native_id: automation_id("save"), ..named(Role::Button, "Saving") };
+        assert_eq!(identify(&entry, &renamed), Match::Same(Evidence::NativeId));
+        differs(&entry, &named(Role::Button, "Save"), Change::NativeId);
+        let mut unread = named(Role::Button, "Save");
+        unread.gaps.native_id = true;
+        assert_eq!(identify(&entry, &unread), Match::Unknown);
+        let other_role = Node { native_id: automation_id("save"), ..named(Role::Link, "Save") };
+        differs(&entry, &other_role, Change::NativeIdOnOtherRole { now: Role::Link });
+    }
+
+    #[test]
+    fn rows_share_the_identifier_of_their_template() {
+        let entry = entry_of(Node { native_id: automation_id("row"), ..named(Role::Cell, "Alice") });
+        let reused = Node { native_id: automation_id("row"), ..named(Role::Cell, "Bob") };
+        differs(&entry, &reused, Change::Name { now: "Bob".to_owned() });
+    }
+
+    #[test]
+    fn an_object_path_never_overrules_text() {
+        let path =
+            |value: &str| Some(NativeId { kind: NativeIdKind::AtspiObjectPath, value: value.to_owned() });
+        let entry = entry_of(at("/7", Node { native_id: path("/7"), ..named(Role::Button, "Save") }));
+        let reused = at("/7", Node { native_id: path("/7"), ..named(Role::Button, "Delete") });
+        differs(&entry, &reused, Change::Name { now: "Delete".to_owned() });
+        let renewed = at("/9", Node { native_id: path("/9"), ..named(Role::Button, "Save") });
+        assert!(identify(&entry, &renewed).is_same());
+    }
+
+    /// User report 93: value text must not be identity; an empty name counts as missing.
+    #[test]
+    fn report_93_typed_text_is_not_identity() {
+        let field = |name: &str, value: &str| {
+            placed(1, Node { value: Some(value.to_owned()), ..named(Role::TextField, name) })
+        };
+        let entry = entry_of(field("Search", "old"));
+        assert!(identify(&entry, &field("Search", "new")).is_same());
+        // The name only repeats the value, or is empty: the place decides.
+        for (before, after) in
+            [(("old", "old"), ("new", "new")), (("", "1"), (" ", "2")), (("50", "50.0"), ("60", "60"))]
+        {
+            let entry = entry_of(field(before.0, before.1));
+            assert_eq!(
+                identify(&entry, &field(after.0, after.1)),
+                Match::Same(Evidence::Bounds),
+                "{before:?}"
+            );
+            let elsewhere = Node { bounds: Some(Rect::from_pixels(5, 5, 5, 5)), ..field(after.0, after.1) };
+            differs(&entry, &elsewhere, Change::Bounds);
+        }
+    }
+
+    #[test]
+    fn meters_and_live_regions_change_their_value() {
+        let bar = |value: &str| {
+            placed(
+                1,
+                Node {
+                    value: Some(value.to_owned()),
+                    capabilities: context_click(),
+                    ..node(Role::ProgressBar)
+                },
+            )
+        };
+        assert!(identify(&entry_of(bar("10")), &bar("20")).is_same());
+        let cell = |value: &str| placed(1, Node { value: Some(value.to_owned()), ..node(Role::Cell) });
+        differs(&entry_of(cell("Alice")), &cell("Bob"), Change::Value);
+    }
+
+    fn context_click() -> Capabilities {
+        Capabilities::NONE.with(crate::action::Capability::Click)
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_not_absent() {
+        let entry = entry_of(named(Role::Button, "Save"));
+        let mut unread = node(Role::Button);
+        unread.gaps.basics = true;
+        assert_eq!(identify(&entry, &unread), Match::Unknown);
+        let mut nothing = node(Role::Unknown);
+        nothing.gaps.basics = true;
+        assert_eq!(identify(&entry, &nothing), Match::Unknown);
+    }
+
+    #[test]
+    fn nothing_usable_is_no_identity() {
+        let entry = entry_of(at("/7", node(Role::Button)));
+        differs(&entry, &at("/7", node(Role::Button)), Change::Unidentifiable);
+        let entry = entry_of(at("/7", placed(1, node(Role::Button))));
+        assert!(identify(&entry, &at("/9", placed(1, node(Role::Button)))).is_same());
+        differs(&entry, &at("/9", placed(1, named(Role::Button, "Delete"))), Change::TextAppeared);
+        assert!(identify(&entry, &at("/7", placed(1, named(Role::Button, "Delete")))).is_same());
+    }
+
+    // --- Resolution
+
+    fn twins() -> (Tree, RefMap) {
+        let tree = window(vec![
+            at("/1", placed(0, named(Role::Button, "Twin"))),
+            at("/2", placed(20, named(Role::Button, "Twin"))),
+        ]);
+        let map = map_of(&tree);
+        (tree, map)
+    }
+
+    #[test]
+    fn a_twin_with_a_living_handle_is_the_very_one() {
+        let (tree, map) = twins();
+        let live = Reading::Live(Box::new(tree.node(2).clone()));
+        assert_eq!(resolve_fast(&map.entries[&2], &live), Fast::Found);
+        resolves(&map.entries[&2], &tree, &Resolution::Found(2, How::Handle));
+    }
+
+    #[test]
+    fn of_twins_with_new_handles_the_place_picks_one_or_none() {
+        let (_, map) = twins();
+        let renewed = window(vec![
+            at("/8", placed(0, named(Role::Button, "Twin"))),
+            at("/9", placed(20, named(Role::Button, "Twin"))),
+        ]);
+        assert_eq!(resolve_fast(&map.entries[&2], &Reading::Gone), Fast::Search(None));
+        resolves(&map.entries[&2], &renewed, &Resolution::Found(2, How::Bounds));
+        let moved = window(vec![
+            at("/8", placed(5, named(Role::Button, "Twin"))),
+            at("/9", placed(25, named(Role::Button, "Twin"))),
+        ]);
+        let ambiguous = Resolution::Ambiguous { candidates: vec![1, 2], count: 2 };
+        resolves(&map.entries[&2], &moved, &ambiguous);
+        let error = ambiguous.error(&RefTarget::new("sq4m2", 2), &map.entries[&2], &moved).unwrap();
+        assert_eq!(error.code(), ErrorCode::AmbiguousTarget);
+        assert_eq!(error.message(), "e2 (button \"Twin\") may be any of 2 elements that look the same");
+    }
+
+    #[test]
+    fn the_twin_that_is_left_is_not_taken_for_the_one_that_is_gone() {
+        let (_, map) = twins();
+        // The second moves up to where the first was: its path and its place are those of the first now.
+        let after = window(vec![at("/2", placed(0, named(Role::Button, "Twin")))]);
+        let claimed = |node: &Node| map.is_claimed(node, 1);
+        assert_eq!(search(&map.entries[&1], &after, true, true, claimed), Resolution::Stale(Stale::Claimed));
+        assert_eq!(
+            search(&map.entries[&2], &after, true, true, |node| map.is_claimed(node, 2)),
+            Resolution::Found(1, How::Handle)
+        );
+    }
+
+    #[test]
+    fn a_renamed_element_is_stale_unless_the_one_meant_is_elsewhere() {
+        let tree = window(vec![at("/1", named(Role::Button, "Save"))]);
+        let entry = &map_of(&tree).entries[&1];
+        let renamed = at("/1", named(Role::Button, "Saved"));
+        let change = Change::Name { now: "Saved".to_owned() };
+        let live = Reading::Live(Box::new(renamed.clone()));
+        assert_eq!(resolve_fast(entry, &live), Fast::Search(Some(change.clone())));
+        let stale = Stale::Changed(change);
+        resolves(entry, &window(vec![renamed.clone()]), &Resolution::Stale(stale.clone()));
+        let error = stale.error(&RefTarget::new("sq4m2", 1), Some(entry));
+        assert_eq!(error.message(), "e1 (button \"Save\") is stale: it is named \"Saved\" now");
+        assert_eq!(error.get_kind(), "resolution_complete_absence");
+        let elsewhere = window(vec![renamed, at("/2", named(Role::Button, "Save"))]);
+        resolves(entry, &elsewhere, &Resolution::Found(2, How::Identity));
+    }
+
+    #[test]
+    fn a_reused_row_with_the_templates_identifier_is_searched_for() {
+        let button = |handle: &str, name: &str| {
+            at(handle, Node { native_id: automation_id("delete"), ..named(Role::Button, name) })
+        };
+        let entry =
+            &map_of(&window(vec![button("/1", "Delete Alice"), button("/2", "Delete Bob")])).entries[&1];
+        let live = Reading::Live(Box::new(button("/1", "Delete Carol")));
+        assert!(matches!(resolve_fast(entry, &live), Fast::Search(Some(_))));
+        let scrolled = window(vec![button("/1", "Delete Carol"), button("/2", "Delete Dave")]);
+        assert!(matches!(search(entry, &scrolled, true, true, nobody), Resolution::Ambiguous { .. }));
+        let alone = window(vec![button("/1", "Deleting")]);
+        resolves(entry, &alone, &Resolution::Found(1, How::Handle));
+    }
+
+    #[test]
+    fn an_identifier_on_another_role_is_named() {
+        let entry = entry_of(Node { native_id: automation_id("go"), ..named(Role::Button, "Go") });
+        let tree = window(vec![Node { native_id: automation_id("go"), ..named(Role::Link, "Go") }]);
+        match search(&entry, &tree, true, true, nobody) {
+            Resolution::Stale(stale) => assert_eq!(stale.kind(), "native_identifier_role_reuse"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn too_little_read_is_no_absence() {
+        let entry = entry_of(at("/1", named(Role::Button, "Save")));
+        let partial = window(vec![at("/2", named(Role::Button, "Open"))]);
+        let unreadable = search(&entry, &partial, false, true, nobody);
+        assert_eq!(unreadable, Resolution::Unreadable { identity: false });
+        let error = unreadable.error(&RefTarget::new("sq4m2", 1), &entry, &partial).unwrap();
+        assert_eq!(error.code(), ErrorCode::AppUnresponsive);
+        assert!(error.is_retryable());
+        let mut unread = at("/2", node(Role::Button));
+        unread.gaps.basics = true;
+        resolves(&entry, &window(vec![unread]), &Resolution::Unreadable { identity: true });
+        // Its own handle with its identity needs no complete tree.
+        let partial = window(vec![at("/1", named(Role::Button, "Save"))]);
+        assert_eq!(search(&entry, &partial, false, true, nobody), Resolution::Found(1, How::Handle));
+    }
+
+    #[test]
+    fn without_a_verified_window_the_place_must_agree() {
+        let entry = entry_of(at("/1", placed(0, named(Role::Button, "Save"))));
+        let moved = window(vec![at("/2", placed(5, named(Role::Button, "Save")))]);
+        assert_eq!(search(&entry, &moved, true, false, nobody), Resolution::Stale(Stale::Removed));
+        assert_eq!(search(&entry, &moved, true, true, nobody), Resolution::Found(1, How::Identity));
     }
 }
