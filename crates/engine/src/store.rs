@@ -597,7 +597,7 @@ mod tests {
         for text in bad {
             std::fs::write(&path, &text).unwrap();
             let error = store.load(&id).unwrap_err();
-            assert_eq!(error.code(), ErrorCode::Internal, "{:.40}", text);
+            assert_eq!(error.code(), ErrorCode::Internal, "{text:.40}");
             assert_eq!(error.get_delivery(), Delivery::NotDelivered);
         }
         std::fs::remove_file(&path).unwrap();
