@@ -18,6 +18,8 @@ pub mod platform;
 pub mod query;
 pub mod refs;
 pub mod role;
+#[cfg(test)]
+mod sample;
 pub mod state;
 pub mod tree;
 

@@ -1,0 +1,8 @@
+//! The one place where the platform is picked by target.
+
+use agent_desktop_core::platform::Platform;
+
+/// The desktop of this machine. Must not connect to anything yet: `version` never uses it.
+pub(crate) fn platform() -> Box<dyn Platform> {
+    Box::new(agent_desktop_engine::unavailable::Unavailable)
+}
