@@ -61,7 +61,7 @@ impl Platform for Unavailable {
     fn displays(&self, _: Deadline) -> Result<Vec<Display>> {
         refuse()
     }
-    fn surfaces(&self, _: &App, _: Deadline) -> Result<Vec<Surface>> {
+    fn surfaces(&self, _: &App, _: Option<SurfaceKind>, _: Deadline) -> Result<Vec<Surface>> {
         refuse()
     }
     fn process_state(&self, _: u32, _: Option<&str>) -> ProcessState {

@@ -51,7 +51,7 @@ impl Run for ListSurfaces {
 
     fn run(&self, context: &Context<'_>) -> Result<ListSurfacesReply> {
         let app = targets::app_or_focused(context, self.app.as_deref())?;
-        let surfaces = context.platform.surfaces(&app, context.deadline)?;
+        let surfaces = context.platform.surfaces(&app, None, context.deadline)?;
         Ok(ListSurfacesReply { pid: app.pid, surfaces: surfaces.iter().map(SurfaceData::from).collect() })
     }
 }
