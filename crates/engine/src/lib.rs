@@ -4,6 +4,7 @@
 //! its input into a [`Command`], calls [`execute`], and prints the [`Response`]. The store on disk, the interaction
 //! lease, the policy, the waits and the envelope live here; what an operating system does lives below the trait.
 
+pub mod act;
 pub mod action_reply;
 pub mod commands;
 pub mod context;
@@ -14,6 +15,7 @@ pub mod log;
 pub mod output;
 pub mod picture;
 pub mod policy;
+pub mod resolve;
 mod private_files;
 pub mod store;
 pub mod targets;
