@@ -17,7 +17,7 @@ use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Handle, Node};
 
-use super::evidence::{self, STATE_LIMIT, click_had_effect, watch};
+use super::evidence::{STATE_LIMIT, click_had_effect, watch};
 use super::{Done, Request, read};
 use crate::context::Context;
 use crate::resolve::{Loaded, Resolved};

@@ -14,6 +14,8 @@ use serde::Serialize;
 use crate::context::{Context, Format, OPERATION_MS, Options};
 use crate::envelope;
 
+mod ref_action;
+
 /// What a command answers. Becomes `data` of the envelope.
 pub trait Reply: Serialize {
     /// The same for people and models, where a line or a tree says it better than JSON.
@@ -193,6 +195,22 @@ macro_rules! timeout {
 
 // Name on the command line, type, effects (the matrix of the contract), field that holds the deadline and its default.
 commands! {
+    "click" click::Click, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "double-click" double_click::DoubleClick, Effects::POINTS.waiting(), timeout_ms: OPERATION_MS;
+    "triple-click" triple_click::TripleClick, Effects::POINTS.waiting(), timeout_ms: OPERATION_MS;
+    "right-click" right_click::RightClick, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "type" type_text::TypeText, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "set-value" set_value::SetValue, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "clear" clear::Clear, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "focus" focus::Focus, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "select" select::Select, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "toggle" toggle::Toggle, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "check" check::Check, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "uncheck" uncheck::Uncheck, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "expand" expand::Expand, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "collapse" collapse::Collapse, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "scroll" scroll::Scroll, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "scroll-to" scroll_to::ScrollTo, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "list-apps" list_apps::ListApps, Effects::NONE, timeout_ms: OPERATION_MS;
     "list-windows" list_windows::ListWindows, Effects::NONE, timeout_ms: OPERATION_MS;
     "list-displays" list_displays::ListDisplays, Effects::NONE;
