@@ -37,6 +37,9 @@ const REDRAW_LIMIT: Duration = Duration::from_millis(1500);
 /// Drawing is taken to be over when nothing was drawn for so long: two frames at 60 Hz and some scheduling.
 const REDRAW_QUIET: Duration = Duration::from_millis(50);
 
+/// How long to wait for that at most: a spinner or a video never rests.
+const REDRAW_SETTLE: Duration = Duration::from_millis(200);
+
 /// How often a capture begins again when windows move meanwhile.
 const ATTEMPTS: usize = 5;
 
@@ -226,12 +229,18 @@ impl X11 {
         if watch.has_moved(Some((&redirection, &mut missing)))? {
             return Ok(Attempt::Moved(by));
         }
-        let limit = Instant::now() + REDRAW_LIMIT;
+        let mut limit = Instant::now() + REDRAW_LIMIT;
+        let mut is_complete = false;
         let mut quiet_from = Instant::now();
         loop {
-            let is_complete = missing.is_empty();
-            let until = if is_complete { quiet_from + REDRAW_QUIET } else { limit };
-            match self.wait_event(until.min(limit))? {
+            if missing.is_empty() && !is_complete {
+                is_complete = true;
+                limit = Instant::now() + REDRAW_SETTLE;
+            }
+            let until = if is_complete { limit.min(quiet_from + REDRAW_QUIET) } else { limit };
+            match self.wait_event(until)? {
+                // A window that never rests would keep the queue full, so the clock is looked at as well.
+                Some(_) if is_complete && Instant::now() >= until => break,
                 Some(Event::DamageNotify(event)) if event.damage == redirection.damage => {
                     uncover(&mut missing, event.area);
                     quiet_from = Instant::now();

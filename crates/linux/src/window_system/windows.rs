@@ -611,12 +611,22 @@ impl X11 {
         Ok(None)
     }
 
-    /// Which of the clients has the focus: the one the window manager names, if it is one of them, else the one
-    /// around the server's input focus.
+    /// Whether two windows were made over the same connection. Free.
+    fn is_same_client(&self, one: Xid, other: Xid) -> bool {
+        one & !self.resource_mask() == other & !self.resource_mask()
+    }
+
+    /// Which of the clients has the focus: the one the window manager names, else the one around the server's input
+    /// focus.
+    ///
+    /// The two must agree on the application: a busy window manager still names the window that had the focus a second
+    /// ago, or one whose XID has a new owner (openbox, seen after changes of the keyboard map). Within an application
+    /// the name counts, since toolkits give the input focus to hidden windows of their own.
     fn focused_client(&self, fulls: &[Full], claimed: Option<Xid>, focus: Xid) -> Outcome<Option<Xid>> {
         let clients: HashSet<Xid> = fulls.iter().map(|full| full.window).collect();
         if let Some(claimed) = claimed
             && clients.contains(&claimed)
+            && self.is_same_client(claimed, focus)
         {
             return Ok(Some(claimed));
         }
@@ -684,7 +694,7 @@ impl X11 {
         let active = words(present(active.reply())?).first().copied().filter(|window| *window != 0);
         let focus = focus.reply()?.focus;
         let manager = self.read_window_manager(manager)?;
-        if let Some(active) = active.filter(|_| manager.is_alive)
+        if let Some(active) = active.filter(|active| manager.is_alive && self.is_same_client(*active, focus))
             && present(self.wire.get_geometry(active)?.reply())?.is_some()
         {
             return Ok(Some(WindowId(active)));
