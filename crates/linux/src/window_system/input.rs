@@ -57,10 +57,6 @@ const SETTLE_BLIND: Duration = Duration::from_millis(150);
 /// What a client gets after it answered a ping: toolkits with an input method hand keys to another process.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// When a ping is repeated. Qt 5 may read it while it waits for replies about the new map and then forget to look at its
-/// queue until the next event arrives (seen with 5.15.8: no answer in seconds, an answer at once to the second ping).
-const PING_AGAIN: Duration = Duration::from_millis(40);
-
 /// How long a client may take to answer a ping before it is treated as one that does not.
 const PING_LIMIT: Duration = Duration::from_millis(1000);
 
@@ -503,24 +499,22 @@ impl X11 {
         let Some(window) = focused.filter(|window| self.answers_ping(*window).unwrap_or(false)) else {
             return self.pause(SETTLE_BLIND);
         };
-        // The answer is the ping, sent on to the root.
-        let listen = ChangeWindowAttributesAux::new().event_mask(EventMask::SUBSTRUCTURE_NOTIFY);
+        // The answer is the ping, sent on to the root; EWMH names the substructure masks, Qt 5 uses the other one.
+        let mask = EventMask::STRUCTURE_NOTIFY | EventMask::SUBSTRUCTURE_NOTIFY;
+        let listen = ChangeWindowAttributesAux::new().event_mask(mask);
         self.wire.change_window_attributes(self.root, &listen)?;
         let time = self.server_time()?;
         let limit = Instant::now() + PING_LIMIT;
         let mut is_answered = false;
-        while !is_answered && Instant::now() < limit.min(self.deadline()) {
-            self.tell_window(window, self.atoms.WM_PROTOCOLS, [self.atoms._NET_WM_PING, time, window, 0, 0])?;
-            self.wire.flush()?;
-            let again = limit.min(Instant::now() + PING_AGAIN);
-            while let Some(event) = self.wait_event(again)? {
-                if let Event::ClientMessage(event) = event
-                    && event.window == self.root
-                    && event.data.as_data32()[..3] == [self.atoms._NET_WM_PING, time, window]
-                {
-                    is_answered = true;
-                    break;
-                }
+        self.tell_window(window, self.atoms.WM_PROTOCOLS, [self.atoms._NET_WM_PING, time, window, 0, 0])?;
+        self.wire.flush()?;
+        while let Some(event) = self.wait_event(limit)? {
+            if let Event::ClientMessage(event) = event
+                && event.window == self.root
+                && event.data.as_data32()[..3] == [self.atoms._NET_WM_PING, time, window]
+            {
+                is_answered = true;
+                break;
             }
         }
         let deaf = ChangeWindowAttributesAux::new().event_mask(EventMask::NO_EVENT);
