@@ -12,7 +12,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Largest file read; the largest real one (LibreOffice's, with all languages) has 60 KiB.
+/// Largest file read; the largest real one (`LibreOffice`'s, with all languages) has 60 KiB.
 const MAXIMUM_SIZE: u64 = 1 << 20;
 
 /// How deep below `applications` files are looked for.
@@ -179,31 +179,30 @@ impl DesktopEntry {
         Ok(arguments)
     }
 
-    fn expand(&self, word: &Word, targets: &[String], into: &mut Vec<String>) -> Result<(), &'static str> {
-        // These stand for any number of arguments, none included, so only a whole word can be one.
-        if !word.is_quoted {
-            match word.text.as_str() {
-                "%F" | "%U" => {
-                    into.extend(targets.iter().cloned());
-                    return Ok(());
-                }
-                "%f" | "%u" => {
-                    into.extend(targets.first().cloned());
-                    return Ok(());
-                }
-                "%i" => {
-                    if let Some(icon) = &self.icon {
-                        into.extend(["--icon".to_owned(), icon.clone()]);
-                    }
-                    return Ok(());
-                }
-                // Deprecated codes stand for nothing.
-                "%d" | "%D" | "%n" | "%N" | "%v" | "%m" => return Ok(()),
-                _ => {}
+    fn expand(&self, word: &str, targets: &[String], into: &mut Vec<String>) -> Result<(), &'static str> {
+        // These stand for any number of arguments, none included, so only a whole word can be one. (In quotes they are
+        // undefined, and files that have them there mean them.)
+        match word {
+            "%F" | "%U" => {
+                into.extend(targets.iter().cloned());
+                return Ok(());
             }
+            "%f" | "%u" => {
+                into.extend(targets.first().cloned());
+                return Ok(());
+            }
+            "%i" => {
+                if let Some(icon) = &self.icon {
+                    into.extend(["--icon".to_owned(), icon.clone()]);
+                }
+                return Ok(());
+            }
+            // Deprecated codes stand for nothing.
+            "%d" | "%D" | "%n" | "%N" | "%v" | "%m" => return Ok(()),
+            _ => {}
         }
         let mut argument = String::new();
-        let mut characters = word.text.chars();
+        let mut characters = word.chars();
         while let Some(character) = characters.next() {
             if character != '%' {
                 argument.push(character);
@@ -258,9 +257,8 @@ fn unescape(value: &str) -> String {
             Some('n') => text.push('\n'),
             Some('t') => text.push('\t'),
             Some('r') => text.push('\r'),
-            Some('\\') => text.push('\\'),
+            Some('\\') | None => text.push('\\'),
             Some(other) => text.extend(['\\', other]),
-            None => text.push('\\'),
         }
     }
     text
@@ -291,15 +289,8 @@ fn user_locale() -> String {
         .unwrap_or_default()
 }
 
-/// One word of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Word {
-    text: String,
-    is_quoted: bool,
-}
-
 /// Splits `Exec`: words between spaces; a double-quoted word may hold anything, with `\` before `"`, `` ` ``, `$`, `\`.
-fn split_command(command: &str) -> Result<Vec<Word>, &'static str> {
+fn split_command(command: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut characters = command.chars().peekable();
     loop {
@@ -307,16 +298,13 @@ fn split_command(command: &str) -> Result<Vec<Word>, &'static str> {
         if characters.peek().is_none() {
             return Ok(words);
         }
-        let mut word = Word { text: String::new(), is_quoted: false };
+        let mut word = String::new();
         // The rules want whole words quoted; files in the wild quote parts (--class="x"), as shells allow.
         while let Some(character) = characters.next_if(|character| !matches!(character, ' ' | '\t' | '\n')) {
             match character {
-                '"' => {
-                    word.is_quoted = true;
-                    read_quoted(&mut characters, &mut word.text)?;
-                }
-                '\\' => word.text.push(characters.next().ok_or("a backslash at the end")?),
-                other => word.text.push(other),
+                '"' => read_quoted(&mut characters, &mut word)?,
+                '\\' => word.push(characters.next().ok_or("a backslash at the end")?),
+                other => word.push(other),
             }
         }
         words.push(word);
@@ -339,11 +327,7 @@ fn read_quoted(characters: &mut impl Iterator<Item = char>, text: &mut String) -
 /// The `applications` folders, the one that wins first.
 pub fn application_folders() -> Vec<PathBuf> {
     let home = env::var_os("HOME").map(PathBuf::from);
-    folders(
-        env::var_os("XDG_DATA_HOME"),
-        env::var_os("XDG_DATA_DIRS"),
-        home.as_deref(),
-    )
+    folders(env::var_os("XDG_DATA_HOME"), env::var_os("XDG_DATA_DIRS"), home.as_deref())
 }
 
 fn folders(data_home: Option<OsString>, data_dirs: Option<OsString>, home: Option<&Path>) -> Vec<PathBuf> {
@@ -417,7 +401,7 @@ fn find_among(name: &str, entries: Vec<DesktopEntry>) -> Vec<DesktopEntry> {
         &|entry| same(&entry.name) || entry.localized_name.as_deref().is_some_and(same),
         &|entry| entry.id.rsplit_once('.').is_some_and(|(_, last)| same(last)),
     ];
-    let Some(way) = ways.iter().find(|way| entries.iter().any(|entry| way(entry))) else {
+    let Some(way) = ways.iter().find(|way| entries.iter().any(way)) else {
         return Vec::new();
     };
     entries.into_iter().filter(|entry| way(entry)).collect()
@@ -477,7 +461,10 @@ mod tests {
 
     #[test]
     fn what_is_no_application_is_said() {
-        assert_eq!(entry("Name=x\n", "").unwrap_err(), EntryError::Malformed { what: "the group [Desktop Entry]" });
+        assert_eq!(
+            entry("Name=x\n", "").unwrap_err(),
+            EntryError::Malformed { what: "the group [Desktop Entry]" }
+        );
         let link = "[Desktop Entry]\nType=Link\nName=x\n";
         assert_eq!(entry(link, "").unwrap_err(), EntryError::NotAnApplication { kind: "Link".to_owned() });
         let nameless = "[Desktop Entry]\nType=Application\n";
@@ -496,9 +483,13 @@ mod tests {
     fn field_codes() {
         assert_eq!(expanded("a %U", &[]).unwrap(), ["a"]);
         assert_eq!(expanded("a %F x", &["1", "2"]).unwrap(), ["a", "1", "2", "x"]);
+        assert_eq!(expanded("a \"%F\"", &["1", "2"]).unwrap(), ["a", "1", "2"]);
         assert_eq!(expanded("a %f", &["1", "2"]).unwrap(), ["a", "1"]);
         assert_eq!(expanded("a --file=%f", &["1"]).unwrap(), ["a", "--file=1"]);
-        assert_eq!(expanded("a %i %c %k", &[]).unwrap(), ["a", "--icon", "i", "N", "/x/org.gnome.gedit.desktop"]);
+        assert_eq!(
+            expanded("a %i %c %k", &[]).unwrap(),
+            ["a", "--icon", "i", "N", "/x/org.gnome.gedit.desktop"]
+        );
         assert_eq!(expanded("a 100%% %m", &[]).unwrap(), ["a", "100%"]);
         assert!(matches!(expanded("a %z", &[]), Err(EntryError::BadCommand { .. })));
         assert!(matches!(expanded("a x%F", &[]), Err(EntryError::BadCommand { .. })));
@@ -522,7 +513,8 @@ mod tests {
         let home = Path::new("/home/u");
         assert_eq!(
             folders(None, None, Some(home)),
-            ["/home/u/.local/share", "/usr/local/share", "/usr/share"].map(|folder| Path::new(folder).join("applications"))
+            ["/home/u/.local/share", "/usr/local/share", "/usr/share"]
+                .map(|folder| Path::new(folder).join("applications"))
         );
         let given = folders(Some("/d".into()), Some("/e:relative:/d:/f".into()), None);
         assert_eq!(given, ["/d", "/e", "/f"].map(|folder| Path::new(folder).join("applications")));

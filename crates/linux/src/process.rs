@@ -409,7 +409,8 @@ mod tests {
 
     use super::*;
 
-    const STAT: &str = "4100 (evil) S 1 (x) T 4099 4100 4100 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 98765 1000 200 rest";
+    const STAT: &str =
+        "4100 (evil) S 1 (x) T 4099 4100 4100 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 98765 1000 200 rest";
 
     #[test]
     fn a_name_full_of_parentheses_is_still_a_name() {
@@ -442,9 +443,15 @@ mod tests {
 
     #[test]
     fn sandboxes() {
-        assert_eq!(flatpak_id("[Instance]\nname=x\n[Application]\nname=org.x.Y\n").as_deref(), Some("org.x.Y"));
+        assert_eq!(
+            flatpak_id("[Instance]\nname=x\n[Application]\nname=org.x.Y\n").as_deref(),
+            Some("org.x.Y")
+        );
         assert_eq!(snap_name("0::/a/snap.firefox.firefox-1234.scope").as_deref(), Some("firefox"));
-        assert_eq!(launched_file(b"GIO_LAUNCHED_DESKTOP_FILE=/a\0GIO_LAUNCHED_DESKTOP_FILE_PID=5\0", 6), None);
+        assert_eq!(
+            launched_file(b"GIO_LAUNCHED_DESKTOP_FILE=/a\0GIO_LAUNCHED_DESKTOP_FILE_PID=5\0", 6),
+            None
+        );
         let file = launched_file(b"GIO_LAUNCHED_DESKTOP_FILE=/a\0GIO_LAUNCHED_DESKTOP_FILE_PID=6\0", 6);
         assert_eq!(file, Some("/a".into()));
     }
@@ -473,12 +480,13 @@ mod tests {
         assert_eq!(state(pid, &instance), ProcessState::Running);
         assert_eq!(parent(pid).unwrap(), std::process::id());
         assert!(descendants(std::process::id()).unwrap().contains(&pid));
-        // Between fork and exec the child still has our own command line.
+        // In the midst of its exec the child still has our own command line, then none.
         let limit = Instant::now() + Duration::from_secs(5);
-        while name(pid).unwrap() != "sleep" && Instant::now() < limit {
+        while command_line(pid).unwrap() != ["sleep", "60"] {
+            assert!(Instant::now() < limit, "{:?}", command_line(pid));
             std::thread::sleep(Duration::from_millis(2));
         }
-        assert_eq!(command_line(pid).unwrap(), ["sleep", "60"]);
+        assert_eq!(name(pid).unwrap(), "sleep");
         assert!(executable(pid).unwrap().is_absolute());
 
         let raw = Pid::from_child(&child);

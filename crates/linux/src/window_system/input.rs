@@ -21,7 +21,7 @@ use x11rb::protocol::xproto::{
 use x11rb::protocol::xtest::ConnectionExt as _;
 
 use super::connection::{Failure, Outcome, X11};
-use super::keymap::{Keymap, KeyDescription, Keysym, Level, SHIFT, keysym_for_character, runs};
+use super::keymap::{KeyDescription, Keymap, Keysym, Level, SHIFT, keysym_for_character, runs};
 use super::{Point, Result, WindowId, WindowSystemError};
 
 /// Time between pressing and releasing a button, and a key of a chord.
@@ -58,7 +58,7 @@ const SETTLE_BLIND: Duration = Duration::from_millis(150);
 const SETTLE: Duration = Duration::from_millis(20);
 
 /// How long a client may take to answer a ping before it is treated as one that does not.
-const PING_LIMIT: Duration = Duration::from_millis(1000);
+const PING_LIMIT: Duration = Duration::from_secs(1);
 
 /// A button of the pointer, as the application sees it (a left-handed user's swap is undone).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -284,7 +284,9 @@ impl X11 {
             if horizontal > 0 { (6, horizontal.unsigned_abs()) } else { (7, horizontal.unsigned_abs()) },
         ];
         if steps.iter().any(|(_, count)| *count > MAXIMUM_WHEEL) || (horizontal, vertical) == (0, 0) {
-            return Err(WindowSystemError::InvalidArgument { what: format!("wheel {horizontal},{vertical}") });
+            return Err(WindowSystemError::InvalidArgument {
+                what: format!("wheel {horizontal},{vertical}"),
+            });
         }
         self.go(point)?;
         let held = self.hold_modifiers(modifiers)?;
@@ -357,7 +359,7 @@ impl X11 {
 
     /// Presses a key while modifiers are held, all given as keysyms, and releases everything.
     ///
-    /// `key` is looked up in the current layout and then in the other groups; if it needs Shift or AltGr there, they
+    /// `key` is looked up in the current layout and then in the other groups; if it needs Shift or `AltGr` there, they
     /// are held too. A symbol on no key gets a spare one for the moment. About ten round trips.
     ///
     /// # Errors
@@ -439,10 +441,12 @@ impl X11 {
         let mut sent = 0;
         let mut bindings = Bindings::new(self, &neutral.table);
         for batch in &batches {
-            self.type_batch(&neutral.keymap, batch, &mut bindings, options, &mut sent).map_err(|failure| {
-                let cause = if sent > 0 { failure.during_input(doing) } else { failure.during(doing) };
-                TypingError { sent, cause }
-            })?;
+            self.type_batch(&neutral.keymap, batch, &mut bindings, options, &mut sent).map_err(
+                |failure| {
+                    let cause = if sent > 0 { failure.during_input(doing) } else { failure.during(doing) };
+                    TypingError { sent, cause }
+                },
+            )?;
         }
         Ok(sent)
     }
@@ -550,7 +554,15 @@ impl X11 {
 
     fn motion(&self, point: Point) -> Outcome<()> {
         // Callers have checked that the point is on the screen, so it fits.
-        self.wire.xtest_fake_input(MOTION_NOTIFY_EVENT, 0, 0, self.root, point.x as i16, point.y as i16, 0)?;
+        self.wire.xtest_fake_input(
+            MOTION_NOTIFY_EVENT,
+            0,
+            0,
+            self.root,
+            point.x as i16,
+            point.y as i16,
+            0,
+        )?;
         Ok(())
     }
 
@@ -582,9 +594,26 @@ impl X11 {
         let core = u16::from(xkb::ID::USE_CORE_KBD);
         let none = xkb::MapPart::default();
         let no_modifiers = xkb::VMod::default();
-        let map = self
-            .wire
-            .xkb_get_map(core, parts, none, 0, 0, 0, 0, 0, 0, 0, 0, no_modifiers, 0, 0, 0, 0, 0, 0)?;
+        let map = self.wire.xkb_get_map(
+            core,
+            parts,
+            none,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            no_modifiers,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        )?;
         let state = self.wire.xkb_get_state(core)?;
         let map = map.reply()?;
         let state = state.reply()?;
@@ -711,7 +740,11 @@ fn modifier_keycodes(keymap: &Keymap, modifiers: &[Keysym]) -> Result<Vec<u8>> {
 
 fn same_modifier(keymap: &Keymap, one: u8, other: u8) -> bool {
     let sets = |keycode: u8| {
-        keymap.modifier_keycodes.iter().find(|(candidate, _)| *candidate == keycode).map_or(0, |(_, sets)| *sets)
+        keymap
+            .modifier_keycodes
+            .iter()
+            .find(|(candidate, _)| *candidate == keycode)
+            .map_or(0, |(_, sets)| *sets)
     };
     one == other || sets(one) & sets(other) != 0
 }
@@ -1005,12 +1038,8 @@ mod tests {
 
     #[test]
     fn groups_out_of_range_wrap_or_clamp() {
-        let key = |group_info| xkb::KeySymMap {
-            kt_index: [0; 4],
-            group_info,
-            width: 1,
-            syms: vec![0x61, 0x62],
-        };
+        let key =
+            |group_info| xkb::KeySymMap { kt_index: [0; 4], group_info, width: 1, syms: vec![0x61, 0x62] };
         let types = [kind(0, &[])];
         let symbol = |info, group| describe(&key(info), 9, 0, &types, group, 0).levels[0].keysym;
         assert_eq!(symbol(0x02, 1), 0x62);

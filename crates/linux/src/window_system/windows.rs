@@ -286,8 +286,11 @@ impl X11 {
         let mut seen = HashSet::new();
         known.retain(|window| *window != self.root && seen.insert(*window));
         let questions = known.iter().map(|window| self.ask_full(*window)).collect::<Outcome<Vec<_>>>()?;
-        let others: Vec<Xid> =
-            children.iter().copied().filter(|child| !seen.contains(child) && *child != self.own_window).collect();
+        let others: Vec<Xid> = children
+            .iter()
+            .copied()
+            .filter(|child| !seen.contains(child) && *child != self.own_window)
+            .collect();
         let shorts = others
             .iter()
             .map(|child| {
@@ -350,7 +353,8 @@ impl X11 {
 
         // Wave 3: in full what wave 2 found.
         let questions = missing.iter().map(|window| self.ask_full(*window)).collect::<Outcome<Vec<_>>>()?;
-        let popup_questions = popups.iter().map(|window| self.ask_full(*window)).collect::<Outcome<Vec<_>>>()?;
+        let popup_questions =
+            popups.iter().map(|window| self.ask_full(*window)).collect::<Outcome<Vec<_>>>()?;
         for question in questions {
             if let Some(full) = self.read_full(question)? {
                 top_of.entry(full.window).or_insert(full.window);
@@ -436,7 +440,8 @@ impl X11 {
             WindowState::Minimized
         } else if has(self.atoms._NET_WM_STATE_FULLSCREEN) {
             WindowState::Fullscreen
-        } else if has(self.atoms._NET_WM_STATE_MAXIMIZED_HORZ) && has(self.atoms._NET_WM_STATE_MAXIMIZED_VERT) {
+        } else if has(self.atoms._NET_WM_STATE_MAXIMIZED_HORZ) && has(self.atoms._NET_WM_STATE_MAXIMIZED_VERT)
+        {
             WindowState::Maximized
         } else {
             WindowState::Normal
@@ -563,10 +568,13 @@ impl X11 {
     ) -> Outcome<()> {
         let mut open: Vec<(Xid, Xid)> = fulls
             .iter()
-            .map(|full| (full.window, if children.contains(&full.window) { full.window } else { full.parent }))
+            .map(|full| {
+                (full.window, if children.contains(&full.window) { full.window } else { full.parent })
+            })
             .collect();
         for _ in 0..MAXIMUM_FRAME_DEPTH {
-            let (done, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(|(_, top)| children.contains(top));
+            let (done, rest): (Vec<_>, Vec<_>) =
+                open.into_iter().partition(|(_, top)| children.contains(top));
             tops.extend(done);
             if rest.is_empty() {
                 return Ok(());
@@ -657,7 +665,10 @@ impl X11 {
 
     /// The check window must exist and name itself; a dead window manager's is gone while the root's properties
     /// stay for ever.
-    fn read_window_manager(&self, question: [Cookie<'_, Wire, GetPropertyReply>; 2]) -> Outcome<WindowManager> {
+    fn read_window_manager(
+        &self,
+        question: [Cookie<'_, Wire, GetPropertyReply>; 2],
+    ) -> Outcome<WindowManager> {
         let [check, supported] = question;
         let check = words(present(check.reply())?).first().copied();
         let supported = words(present(supported.reply())?).into_iter().collect();
@@ -859,8 +870,7 @@ impl X11 {
     ) -> Result<()> {
         self.begin(deadline);
         let doing = "moving a window";
-        let (decoration, shadow) =
-            self.extents_now(window.0).map_err(|failure| failure.on(window, doing))?;
+        let (decoration, shadow) = self.extents_now(window.0).map_err(|failure| failure.on(window, doing))?;
         let size = size
             .map(|(width, height)| {
                 let client = (
@@ -884,9 +894,11 @@ impl X11 {
             })
             .transpose()?;
         // The client-side shadow sticks out of the frame, so the window itself begins further out.
-        let position = position
-            .map(|point| (point.x.saturating_sub_unsigned(shadow.left), point.y.saturating_sub_unsigned(shadow.top)));
-        self.move_resize_now(window.0, position, size, decoration).map_err(|failure| failure.on(window, doing))
+        let position = position.map(|point| {
+            (point.x.saturating_sub_unsigned(shadow.left), point.y.saturating_sub_unsigned(shadow.top))
+        });
+        self.move_resize_now(window.0, position, size, decoration)
+            .map_err(|failure| failure.on(window, doing))
     }
 
     /// A window's top-level ancestor and its visible frame, read afresh.
@@ -991,10 +1003,11 @@ impl X11 {
             if states.contains(&self.atoms._NET_WM_STATE_HIDDEN) {
                 self.wire.map_window(window.0)?;
             }
-            self.change_state(window.0, true, [
-                self.atoms._NET_WM_STATE_MAXIMIZED_VERT,
-                self.atoms._NET_WM_STATE_MAXIMIZED_HORZ,
-            ])
+            self.change_state(
+                window.0,
+                true,
+                [self.atoms._NET_WM_STATE_MAXIMIZED_VERT, self.atoms._NET_WM_STATE_MAXIMIZED_HORZ],
+            )
         })
     }
 
@@ -1015,21 +1028,20 @@ impl X11 {
                 return Ok(());
             }
             self.change_state(window.0, false, [self.atoms._NET_WM_STATE_FULLSCREEN, 0])?;
-            self.change_state(window.0, false, [
-                self.atoms._NET_WM_STATE_MAXIMIZED_VERT,
-                self.atoms._NET_WM_STATE_MAXIMIZED_HORZ,
-            ])
+            self.change_state(
+                window.0,
+                false,
+                [self.atoms._NET_WM_STATE_MAXIMIZED_VERT, self.atoms._NET_WM_STATE_MAXIMIZED_HORZ],
+            )
         })
     }
 
     fn change_state(&self, window: Xid, add: bool, states: [u32; 2]) -> Outcome<()> {
-        self.tell_root(window, self.atoms._NET_WM_STATE, [
-            u32::from(add),
-            states[0],
-            states[1],
-            SOURCE_PAGER,
-            0,
-        ])
+        self.tell_root(
+            window,
+            self.atoms._NET_WM_STATE,
+            [u32::from(add), states[0], states[1], SOURCE_PAGER, 0],
+        )
     }
 
     fn ask_manager(
@@ -1136,7 +1148,7 @@ fn grow(area: Rectangle, outside: Extents, inside: Extents) -> Rectangle {
 
 /// `WM_CLASS` is two strings, each ended by NUL.
 fn split_class(value: &[u8]) -> (String, String) {
-    let mut parts = value.split(|byte| *byte == 0).map(|part| decode_latin_or_utf8(part));
+    let mut parts = value.split(|byte| *byte == 0).map(decode_latin_or_utf8);
     (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
 }
 
