@@ -332,7 +332,7 @@ mod tests {
         // A descriptor of ours that is open while the child starts.
         let _ours = fs::File::create(folder.join("open")).unwrap();
         let script = "ls /proc/self/fd | wc -l > fds; ps -o pgid= -p $$ | tr -d ' ' > group; echo $$ > pid; \
-                      readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2 > streams; echo \"$A_KEY $1\" > given";
+                      s=$(readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2); echo \"$s\" > streams; echo \"$A_KEY $1\" > given";
         let mut what = request("sh", &["-c", script, "sh", "an argument"]);
         what.environment = vec![("A_KEY".into(), "a value".into())];
         what.working_directory = Some(folder.clone());

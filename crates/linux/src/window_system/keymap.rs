@@ -261,7 +261,7 @@ pub(super) fn runs(keycodes: impl IntoIterator<Item = u8>) -> Vec<Vec<u8>> {
     for keycode in keycodes {
         match runs.last_mut() {
             Some(run) if run.last().is_some_and(|last| last.checked_add(1) == Some(keycode)) => {
-                run.push(keycode)
+                run.push(keycode);
             }
             _ => runs.push(vec![keycode]),
         }
