@@ -10,7 +10,7 @@ use agent_desktop_core::{Deadline, Error, ErrorCode, Result};
 
 use crate::dbus::{Call, Connection, Failure, Message, session_bus_addresses};
 use crate::map::Toolkit;
-use crate::process;
+use crate::host;
 
 pub(crate) const ACCESSIBLE: &str = "org.a11y.atspi.Accessible";
 pub(crate) const APPLICATION: &str = "org.a11y.atspi.Application";
@@ -301,11 +301,11 @@ impl Bus {
                 Err(Failure::Remote { .. }) => continue, // gone meanwhile
                 Err(failure) => return Err(bus_error(&failure)),
             };
-            let patience = if process::is_stopped(pid) { STOPPED_APPLICATION } else { SLOW_APPLICATION };
+            let patience = if host::is_stopped(pid) { STOPPED_APPLICATION } else { SLOW_APPLICATION };
             let until = deadline.at().min(started + patience);
             let (name, answers) = match self.connection.wait(name, until) {
                 Ok(message) => (variant_string(&message).unwrap_or_default(), true),
-                Err(Failure::Timeout) => (process::command_name(pid), false),
+                Err(Failure::Timeout) => (host::command_name(pid), false),
                 Err(Failure::Disconnected(why)) => return Err(bus_error(&Failure::Disconnected(why))),
                 Err(_) => continue,
             };

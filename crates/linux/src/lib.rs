@@ -3,15 +3,16 @@
 mod act;
 mod bus;
 mod dbus;
-mod map;
 pub mod desktop_entry;
+mod host;
 pub mod launch;
+mod map;
 mod platform;
-mod process;
+pub mod process;
+mod start;
 mod surfaces;
 mod tree;
 pub mod window_system;
 
+pub use dbus::{Malformed, Message, Reader};
 pub use platform::Linux;
-mod probe;
-pub use probe::probe;

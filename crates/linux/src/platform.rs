@@ -32,7 +32,7 @@ use crate::window_system::{
     self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError, X11,
     keysym_for_character, keysym_for_name,
 };
-use crate::{launch, process};
+use crate::{host, process, start};
 
 /// Chords that end, lock or leave more than the caller means to.
 const BLOCKED_CHORDS: &[&str] = &[
@@ -204,7 +204,7 @@ impl Linux {
                 toolkit: application.toolkit(),
                 pid: application.pid,
                 has_safe_actions: !application.toolkit().has_atk_bridge()
-                    || process::has_current_atk_bridge(application.pid),
+                    || host::has_current_atk_bridge(application.pid),
             });
         }
         Ok(applications)
@@ -241,7 +241,7 @@ impl Linux {
                 Err(failure) if failure.is_gone() => return Err(gone()),
                 Err(_) => Toolkit::Other,
             };
-            let has_safe_actions = !toolkit.has_atk_bridge() || process::has_current_atk_bridge(pid);
+            let has_safe_actions = !toolkit.has_atk_bridge() || host::has_current_atk_bridge(pid);
             Ok(Known { toolkit, pid, has_safe_actions })
         })?;
         self.known.borrow_mut().insert(owner.into(), known.clone());
@@ -532,7 +532,7 @@ fn gone() -> Error {
 }
 
 fn unresponsive(pid: u32, failure: Option<&Failure>) -> Error {
-    let (why, process) = if process::is_stopped(pid) {
+    let (why, process) = if host::is_stopped(pid) {
         ("its process is stopped", "unresponsive")
     } else {
         ("it did not answer in time", "running")
@@ -648,7 +648,7 @@ impl Platform for Linux {
                 name: application.name.clone(),
                 pid: application.pid,
                 process_instance: process::process_instance(application.pid).ok(),
-                application_id: process::application_id(application.pid),
+                application_id: host::application_id(application.pid),
                 presentation: Some(if has_windows { Presentation::Foreground } else { Presentation::Background }),
                 toolkit: (!application.toolkit_name.is_empty())
                     .then(|| format!("{} {}", application.toolkit_name, application.toolkit_version).trim().to_owned()),
@@ -660,12 +660,12 @@ impl Platform for Linux {
             if matches!(window.kind, WindowKind::Desktop | WindowKind::Dock) || apps.iter().any(|app| app.pid == pid) {
                 continue;
             }
-            let name = if window.class.is_empty() { process::command_name(pid) } else { window.class.clone() };
+            let name = if window.class.is_empty() { host::command_name(pid) } else { window.class.clone() };
             apps.push(App {
                 name,
                 pid,
                 process_instance: process::process_instance(pid).ok(),
-                application_id: process::application_id(pid),
+                application_id: host::application_id(pid),
                 presentation: Some(Presentation::Foreground),
                 toolkit: None,
                 handle: None,
@@ -698,17 +698,21 @@ impl Platform for Linux {
     }
 
     fn process_state(&self, pid: u32, instance: Option<&str>) -> ProcessState {
-        match process::process_instance(pid) {
-            Ok(now) if instance.is_none_or(|instance| instance == now) => {
-                if process::is_stopped(pid) { ProcessState::Unresponsive } else { ProcessState::Running }
-            }
-            _ => ProcessState::Exited,
+        let now = process::process_instance(pid).ok();
+        match (now, instance) {
+            (Some(now), Some(instance)) if now != instance => ProcessState::Exited,
+            (Some(now), _) => match process::state(pid, &now) {
+                process::ProcessState::Running => ProcessState::Running,
+                process::ProcessState::Stopped => ProcessState::Unresponsive,
+                _ => ProcessState::Exited,
+            },
+            (None, _) => ProcessState::Exited,
         }
     }
 
     fn observe(&self, scope: &Scope, limits: &Limits, deadline: Deadline) -> Result<Observation> {
         let Some(handle) = scope.root.as_ref().or(scope.window.handle.as_ref()) else {
-            if process::is_stopped(scope.window.pid) {
+            if host::is_stopped(scope.window.pid) {
                 return Err(unresponsive(scope.window.pid, None));
             }
             return Err(Error::new(
@@ -721,7 +725,7 @@ impl Platform for Linux {
             .delivery(Delivery::NotDelivered));
         };
         let root = Object::from_handle(handle)?;
-        if process::is_stopped(scope.window.pid) {
+        if host::is_stopped(scope.window.pid) {
             return Err(unresponsive(scope.window.pid, None));
         }
         let manner = self.manner(&root.bus, &scope.window, deadline)?;
@@ -878,7 +882,7 @@ impl Platform for Linux {
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed> {
         let target = Object::from_handle(target)?;
         let known = self.known(&target.bus, deadline)?;
-        if process::is_stopped(known.pid) {
+        if host::is_stopped(known.pid) {
             return Err(unresponsive(known.pid, None));
         }
         self.with_bus(deadline, |bus| {
@@ -946,7 +950,7 @@ impl Platform for Linux {
     }
 
     fn launch(&self, request: &LaunchRequest, deadline: Deadline) -> Result<Launched> {
-        launch::start(request, deadline)
+        start::start(request, deadline)
     }
 
     fn close(&self, app: &App, force: bool, deadline: Deadline) -> Result<()> {
@@ -955,8 +959,10 @@ impl Platform for Linux {
                 .platform_detail(error.to_string())
                 .delivery(Delivery::NotDelivered)
         };
+        // Without proof of which process it is, a later one of the same number could be hit.
+        let instance = app.process_instance.as_deref().unwrap_or("");
         if force {
-            return process::kill(app.pid, app.process_instance.as_deref()).map_err(|error| refused(&error));
+            return process::kill(app.pid, instance).map_err(|error| refused(&error));
         }
         let mut asked = false;
         if let Ok(display) = self.display(deadline)
@@ -972,7 +978,7 @@ impl Platform for Linux {
         if asked {
             return Ok(());
         }
-        process::terminate(app.pid, app.process_instance.as_deref()).map_err(|error| refused(&error))
+        process::terminate(app.pid, instance).map_err(|error| refused(&error))
     }
 
     fn capture(&self, target: &CaptureTarget, deadline: Deadline) -> Result<Image> {

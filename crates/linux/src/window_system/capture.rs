@@ -19,8 +19,8 @@ use x11rb::protocol::composite::{ConnectionExt as _, Redirect};
 use x11rb::protocol::damage::{ConnectionExt as _, ReportLevel};
 use x11rb::protocol::shape::{ConnectionExt as _, SK};
 use x11rb::protocol::xproto::{
-    ChangeWindowAttributesAux, ConnectionExt as _, EventMask, GetImageReply, ImageFormat, ImageOrder, MapState,
-    Window as Xid, WindowClass,
+    ChangeWindowAttributesAux, ConnectionExt as _, EventMask, GetImageReply, ImageFormat, ImageOrder,
+    MapState, Window as Xid, WindowClass,
 };
 use x11rb::protocol::{ErrorKind, Event};
 
@@ -36,6 +36,9 @@ const REDRAW_LIMIT: Duration = Duration::from_millis(1500);
 
 /// Drawing is taken to be over when nothing was drawn for so long: two frames at 60 Hz and some scheduling.
 const REDRAW_QUIET: Duration = Duration::from_millis(50);
+
+/// How long to wait for that at most: a spinner or a video never rests.
+const REDRAW_SETTLE: Duration = Duration::from_millis(200);
 
 /// How often a capture begins again when windows move meanwhile.
 const ATTEMPTS: usize = 5;
@@ -181,7 +184,7 @@ impl X11 {
         if !(self.extensions.composite && self.extensions.damage) {
             return self.capture_visible_part(&place, screen, by, watch, &shape);
         }
-        self.capture_redirected(&place, hidden, by, watch, &shape)
+        self.capture_redirected(&place, &hidden, by, watch, &shape)
     }
 
     /// Without Composite: what lies on screen, if nothing covers that.
@@ -209,7 +212,7 @@ impl X11 {
     fn capture_redirected(
         &self,
         place: &Place,
-        hidden: Vec<Rectangle>,
+        hidden: &[Rectangle],
         by: Vec<WindowId>,
         watch: &RootWatch<'_>,
         shape: &[Rectangle],
@@ -226,12 +229,18 @@ impl X11 {
         if watch.has_moved(Some((&redirection, &mut missing)))? {
             return Ok(Attempt::Moved(by));
         }
-        let limit = Instant::now() + REDRAW_LIMIT;
+        let mut limit = Instant::now() + REDRAW_LIMIT;
+        let mut is_complete = false;
         let mut quiet_from = Instant::now();
         loop {
-            let is_complete = missing.is_empty();
-            let until = if is_complete { quiet_from + REDRAW_QUIET } else { limit };
-            match self.wait_event(until.min(limit))? {
+            if missing.is_empty() && !is_complete {
+                is_complete = true;
+                limit = Instant::now() + REDRAW_SETTLE;
+            }
+            let until = if is_complete { limit.min(quiet_from + REDRAW_QUIET) } else { limit };
+            match self.wait_event(until)? {
+                // A window that never rests would keep the queue full, so the clock is looked at as well.
+                Some(_) if is_complete && Instant::now() >= until => break,
                 Some(Event::DamageNotify(event)) if event.damage == redirection.damage => {
                     uncover(&mut missing, event.area);
                     quiet_from = Instant::now();
@@ -274,7 +283,8 @@ impl X11 {
         let geometry = present(geometry.reply())?;
         let image = present(image.reply())?;
         let (Some(geometry), Some(image), true) = (geometry, image, is_named) else { return Ok(None) };
-        if (u32::from(geometry.width), u32::from(geometry.height)) != (place.outer.width, place.outer.height) {
+        if (u32::from(geometry.width), u32::from(geometry.height)) != (place.outer.width, place.outer.height)
+        {
             return Ok(None);
         }
         let with_alpha = with_alpha && place.depth == 32;
@@ -294,7 +304,8 @@ impl X11 {
     /// to see a cover too many.
     fn covers(&self, place: &Place) -> Outcome<Vec<(Xid, Rectangle)>> {
         let children = self.wire.query_tree(self.root)?.reply()?.children;
-        let above = children.iter().rev().take_while(|child| **child != place.top).copied().collect::<Vec<_>>();
+        let above =
+            children.iter().rev().take_while(|child| **child != place.top).copied().collect::<Vec<_>>();
         let questions = above
             .iter()
             .map(|window| Ok((self.wire.get_window_attributes(*window)?, self.wire.get_geometry(*window)?)))
@@ -349,10 +360,17 @@ impl X11 {
         )?)
     }
 
-    fn convert(&self, reply: &GetImageReply, area: Rectangle, visual: u32, with_alpha: bool) -> Outcome<Image> {
+    fn convert(
+        &self,
+        reply: &GetImageReply,
+        area: Rectangle,
+        visual: u32,
+        with_alpha: bool,
+    ) -> Outcome<Image> {
         let setup = self.wire.setup();
-        let unknown =
-            |what: String| Failure::Refused(ErrorKind::Match, format!("{what} in an image of depth {}", reply.depth));
+        let unknown = |what: String| {
+            Failure::Refused(ErrorKind::Match, format!("{what} in an image of depth {}", reply.depth))
+        };
         let format = setup
             .pixmap_formats
             .iter()
@@ -385,7 +403,10 @@ enum Attempt {
     Done(Capture),
     NotViewable,
     TooLarge(Rectangle),
-    Obscured { by: Vec<WindowId>, reason: &'static str },
+    Obscured {
+        by: Vec<WindowId>,
+        reason: &'static str,
+    },
     /// Something moved; begin again.
     Moved(Vec<WindowId>),
 }
@@ -427,7 +448,7 @@ fn too_large(area: Rectangle) -> WindowSystemError {
 }
 
 fn check_size(area: Rectangle) -> Result<()> {
-    let fits = area.width <= u32::from(u16::MAX) && area.height <= u32::from(u16::MAX);
+    let fits = u16::try_from(area.width).is_ok() && u16::try_from(area.height).is_ok();
     if fits && u64::from(area.width) * u64::from(area.height) <= MAXIMUM_PIXELS {
         return Ok(());
     }
@@ -650,8 +671,7 @@ mod tests {
 
     #[test]
     fn decodes_sixteen_bits_with_row_padding() {
-        let layout =
-            PixelLayout { bits_per_pixel: 16, red: 0xf800, green: 0x07e0, blue: 0x001f, ..PLAIN };
+        let layout = PixelLayout { bits_per_pixel: 16, red: 0xf800, green: 0x07e0, blue: 0x001f, ..PLAIN };
         // One pixel a row, each row padded to four bytes: red, then blue.
         let data = [0x00, 0xf8, 0, 0, 0x1f, 0x00, 0, 0];
         assert_eq!(layout.decode(&data, 1, 2).unwrap(), [255, 0, 0, 255, 0, 0, 255, 255]);
@@ -681,7 +701,8 @@ mod tests {
     #[test]
     fn png_keeps_every_pixel() {
         for alpha in [255, 100] {
-            let pixels: Vec<u8> = (0..64u8).flat_map(|value| [value, value.wrapping_mul(7), 200, alpha]).collect();
+            let pixels: Vec<u8> =
+                (0..64u8).flat_map(|value| [value, value.wrapping_mul(7), 200, alpha]).collect();
             let image = Image::new(8, 8, pixels).unwrap();
             let file = encode_png(&image);
             let mut reader = png::Decoder::new(std::io::Cursor::new(&file)).read_info().unwrap();

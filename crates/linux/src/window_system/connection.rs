@@ -59,7 +59,11 @@ impl Stream for DeadlineStream {
         self.inner.write(buffer, descriptors)
     }
 
-    fn write_vectored(&self, buffers: &[IoSlice<'_>], descriptors: &mut Vec<RawFdContainer>) -> io::Result<usize> {
+    fn write_vectored(
+        &self,
+        buffers: &[IoSlice<'_>],
+        descriptors: &mut Vec<RawFdContainer>,
+    ) -> io::Result<usize> {
         self.inner.write_vectored(buffers, descriptors)
     }
 }
@@ -115,6 +119,8 @@ x11rb::atom_manager! {
 }
 
 /// Which extensions the server has.
+// A flag for each extension is what there is to know.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Extensions {
     pub(super) composite: bool,
@@ -177,20 +183,25 @@ impl X11 {
             get_auth(family, &address, parsed.display).ok().flatten().unwrap_or_default();
         let screen_number = usize::from(parsed.screen);
         let stream = DeadlineStream { inner, deadline: Cell::new(deadline) };
-        let wire = RustConnection::connect_to_stream_with_auth_info(stream, screen_number, auth_name, auth_data)
-            .map_err(|error| match error {
-                x11rb::errors::ConnectError::IoError(error) if error.kind() == io::ErrorKind::TimedOut => {
-                    WindowSystemError::Timeout { doing: "connecting to the display server", started: false }
-                }
-                error => failed(&error),
-            })?;
+        let wire =
+            RustConnection::connect_to_stream_with_auth_info(stream, screen_number, auth_name, auth_data)
+                .map_err(|error| match error {
+                    x11rb::errors::ConnectError::IoError(error)
+                        if error.kind() == io::ErrorKind::TimedOut =>
+                    {
+                        WindowSystemError::Timeout {
+                            doing: "connecting to the display server",
+                            started: false,
+                        }
+                    }
+                    error => failed(&error),
+                })?;
         let root = wire.setup().roots[screen_number].root;
         Self::prepare(wire, root, screen_number).map_err(|error| match error {
             Failure::Timeout => {
                 WindowSystemError::Timeout { doing: "connecting to the display server", started: false }
             }
-            Failure::Lost(cause) => failed(&cause),
-            Failure::Refused(_, cause) => failed(&cause),
+            Failure::Lost(cause) | Failure::Refused(_, cause) => failed(&cause),
         })
     }
 
@@ -227,7 +238,8 @@ impl X11 {
         let composite_version =
             extensions.composite.then(|| composite::query_version(wire, 0, 4)).transpose()?;
         let damage_version = extensions.damage.then(|| damage::query_version(wire, 1, 1)).transpose()?;
-        let randr_version = extensions.randr_monitors.then(|| randr::query_version(wire, 1, 5)).transpose()?;
+        let randr_version =
+            extensions.randr_monitors.then(|| randr::query_version(wire, 1, 5)).transpose()?;
         let res_version = extensions.resources.then(|| res::query_version(wire, 1, 2)).transpose()?;
         let xkb_version = extensions.xkb.then(|| xkb::use_extension(wire, 1, 0)).transpose()?;
         let own_window = wire.generate_id().map_err(|error| Failure::Lost(error.to_string()))?;
@@ -242,7 +254,9 @@ impl X11 {
             0,
             xproto::WindowClass::INPUT_ONLY,
             0,
-            &xproto::CreateWindowAux::new().event_mask(xproto::EventMask::PROPERTY_CHANGE).override_redirect(1),
+            &xproto::CreateWindowAux::new()
+                .event_mask(xproto::EventMask::PROPERTY_CHANGE)
+                .override_redirect(1),
         )?;
         if let Some(cookie) = composite_version {
             let version = cookie.reply()?;

@@ -44,7 +44,8 @@ impl X11 {
                 .map(|monitor| self.wire.get_atom_name(monitor.name))
                 .collect::<std::result::Result<Vec<_>, _>>()?;
             for (monitor, name) in reply.monitors.iter().zip(names) {
-                let name = present(name.reply())?.map(|reply| String::from_utf8_lossy(&reply.name).into_owned());
+                let name =
+                    present(name.reply())?.map(|reply| String::from_utf8_lossy(&reply.name).into_owned());
                 displays.push(Display {
                     id: name.unwrap_or_else(|| format!("output-{}", displays.len())),
                     area: Rectangle::new(

@@ -21,7 +21,7 @@ use x11rb::protocol::xproto::{
 use x11rb::protocol::xtest::ConnectionExt as _;
 
 use super::connection::{Failure, Outcome, X11};
-use super::keymap::{Keymap, KeyDescription, Keysym, Level, SHIFT, keysym_for_character, runs};
+use super::keymap::{KeyDescription, Keymap, Keysym, Level, SHIFT, keysym_for_character, runs};
 use super::{Point, Result, WindowId, WindowSystemError};
 
 /// Time between pressing and releasing a button, and a key of a chord.
@@ -58,7 +58,7 @@ const SETTLE_BLIND: Duration = Duration::from_millis(150);
 const SETTLE: Duration = Duration::from_millis(20);
 
 /// How long a client may take to answer a ping before it is treated as one that does not.
-const PING_LIMIT: Duration = Duration::from_millis(1000);
+const PING_LIMIT: Duration = Duration::from_secs(1);
 
 /// A button of the pointer, as the application sees it (a left-handed user's swap is undone).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -284,7 +284,9 @@ impl X11 {
             if horizontal > 0 { (6, horizontal.unsigned_abs()) } else { (7, horizontal.unsigned_abs()) },
         ];
         if steps.iter().any(|(_, count)| *count > MAXIMUM_WHEEL) || (horizontal, vertical) == (0, 0) {
-            return Err(WindowSystemError::InvalidArgument { what: format!("wheel {horizontal},{vertical}") });
+            return Err(WindowSystemError::InvalidArgument {
+                what: format!("wheel {horizontal},{vertical}"),
+            });
         }
         self.go(point)?;
         let held = self.hold_modifiers(modifiers)?;
@@ -357,7 +359,7 @@ impl X11 {
 
     /// Presses a key while modifiers are held, all given as keysyms, and releases everything.
     ///
-    /// `key` is looked up in the current layout and then in the other groups; if it needs Shift or AltGr there, they
+    /// `key` is looked up in the current layout and then in the other groups; if it needs Shift or `AltGr` there, they
     /// are held too. A symbol on no key gets a spare one for the moment. About ten round trips.
     ///
     /// # Errors
@@ -374,11 +376,12 @@ impl X11 {
             stroke
         } else {
             let spare = *keymap.spare.first().ok_or(WindowSystemError::NoSuchKey { keysym: key })?;
-            let bound = Bindings::bind(self, &[(spare, key)]).and_then(|bound| {
-                self.settle()?;
-                Ok(bound)
-            });
-            bindings = Some(bound.map_err(|failure| failure.during(doing))?);
+            let mut bound = Bindings::new(self, &neutral.table);
+            bound
+                .bind(&[(spare, key)])
+                .and_then(|()| self.settle())
+                .map_err(|failure| failure.during(doing))?;
+            bindings = Some(bound);
             super::keymap::Stroke { keycode: spare, modifiers: 0 }
         };
         let mut keys = modifier_keys;
@@ -436,11 +439,14 @@ impl X11 {
             .plan(&text)
             .map_err(|index| early(WindowSystemError::Untypable { character: text[index], index }))?;
         let mut sent = 0;
+        let mut bindings = Bindings::new(self, &neutral.table);
         for batch in &batches {
-            self.type_batch(&neutral.keymap, batch, options, &mut sent).map_err(|failure| {
-                let cause = if sent > 0 { failure.during_input(doing) } else { failure.during(doing) };
-                TypingError { sent, cause }
-            })?;
+            self.type_batch(&neutral.keymap, batch, &mut bindings, options, &mut sent).map_err(
+                |failure| {
+                    let cause = if sent > 0 { failure.during_input(doing) } else { failure.during(doing) };
+                    TypingError { sent, cause }
+                },
+            )?;
         }
         Ok(sent)
     }
@@ -449,12 +455,12 @@ impl X11 {
         &self,
         keymap: &Keymap,
         batch: &super::keymap::Batch,
+        bindings: &mut Bindings<'_>,
         options: TypingOptions,
         sent: &mut usize,
     ) -> Outcome<()> {
-        let bindings =
-            if batch.bindings.is_empty() { None } else { Some(Bindings::bind(self, &batch.bindings)?) };
-        if bindings.is_some() {
+        if !batch.bindings.is_empty() {
+            bindings.bind(&batch.bindings)?;
             self.settle()?;
         }
         let mut modifiers = 0;
@@ -482,7 +488,7 @@ impl X11 {
         }
         held.release()?;
         self.sync()?;
-        if bindings.is_some() {
+        if !batch.bindings.is_empty() {
             self.settle()?;
         }
         Ok(())
@@ -497,14 +503,15 @@ impl X11 {
         let Some(window) = focused.filter(|window| self.answers_ping(*window).unwrap_or(false)) else {
             return self.pause(SETTLE_BLIND);
         };
-        // The answer is the ping, sent on to the root.
-        let listen = ChangeWindowAttributesAux::new().event_mask(EventMask::SUBSTRUCTURE_NOTIFY);
+        // The answer is the ping, sent on to the root; EWMH names the substructure masks, Qt 5 uses the other one.
+        let mask = EventMask::STRUCTURE_NOTIFY | EventMask::SUBSTRUCTURE_NOTIFY;
+        let listen = ChangeWindowAttributesAux::new().event_mask(mask);
         self.wire.change_window_attributes(self.root, &listen)?;
         let time = self.server_time()?;
-        self.tell_window(window, self.atoms.WM_PROTOCOLS, [self.atoms._NET_WM_PING, time, window, 0, 0])?;
-        self.wire.flush()?;
         let limit = Instant::now() + PING_LIMIT;
         let mut is_answered = false;
+        self.tell_window(window, self.atoms.WM_PROTOCOLS, [self.atoms._NET_WM_PING, time, window, 0, 0])?;
+        self.wire.flush()?;
         while let Some(event) = self.wait_event(limit)? {
             if let Event::ClientMessage(event) = event
                 && event.window == self.root
@@ -547,7 +554,15 @@ impl X11 {
 
     fn motion(&self, point: Point) -> Outcome<()> {
         // Callers have checked that the point is on the screen, so it fits.
-        self.wire.xtest_fake_input(MOTION_NOTIFY_EVENT, 0, 0, self.root, point.x as i16, point.y as i16, 0)?;
+        self.wire.xtest_fake_input(
+            MOTION_NOTIFY_EVENT,
+            0,
+            0,
+            self.root,
+            point.x as i16,
+            point.y as i16,
+            0,
+        )?;
         Ok(())
     }
 
@@ -563,25 +578,42 @@ impl X11 {
         let keys = if modifiers.is_empty() {
             Vec::new()
         } else {
-            let keymap = self.read_keymap().map_err(|failure| failure.during(doing))?;
+            let (keymap, _) = self.read_keymap().map_err(|failure| failure.during(doing))?;
             modifier_keycodes(&keymap, modifiers)?
         };
         Press::keys(self, &keys).map_err(|failure| failure.during(doing))
     }
 
     /// The keyboard in the group that is on now.
-    fn read_keymap(&self) -> Outcome<Keymap> {
+    fn read_keymap(&self) -> Outcome<(Keymap, SymbolTable)> {
         if self.extensions.xkb { self.read_xkb_keymap() } else { self.read_core_keymap() }
     }
 
-    fn read_xkb_keymap(&self) -> Outcome<Keymap> {
+    fn read_xkb_keymap(&self) -> Outcome<(Keymap, SymbolTable)> {
         let parts = xkb::MapPart::KEY_TYPES | xkb::MapPart::KEY_SYMS | xkb::MapPart::MODIFIER_MAP;
         let core = u16::from(xkb::ID::USE_CORE_KBD);
         let none = xkb::MapPart::default();
         let no_modifiers = xkb::VMod::default();
-        let map = self
-            .wire
-            .xkb_get_map(core, parts, none, 0, 0, 0, 0, 0, 0, 0, 0, no_modifiers, 0, 0, 0, 0, 0, 0)?;
+        let map = self.wire.xkb_get_map(
+            core,
+            parts,
+            none,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            no_modifiers,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        )?;
         let state = self.wire.xkb_get_state(core)?;
         let map = map.reply()?;
         let state = state.reply()?;
@@ -601,11 +633,11 @@ impl X11 {
                 describe(key, keycode, sets, &types, u8::from(state.group), locked)
             })
             .collect();
-        Ok(Keymap::new(&described))
+        Ok((Keymap::new(&described), SymbolTable { first: map.first_key_sym, keys: symbols }))
     }
 
     /// Servers without XKB: four columns for each key, two of which matter.
-    fn read_core_keymap(&self) -> Outcome<Keymap> {
+    fn read_core_keymap(&self) -> Outcome<(Keymap, SymbolTable)> {
         let setup = self.wire.setup();
         let (first, last) = (setup.min_keycode, setup.max_keycode);
         let map = self.wire.get_keyboard_mapping(first, last - first + 1)?;
@@ -635,7 +667,7 @@ impl X11 {
                 }
             })
             .collect();
-        Ok(Keymap::new(&described))
+        Ok((Keymap::new(&described), SymbolTable::default()))
     }
 }
 
@@ -708,7 +740,11 @@ fn modifier_keycodes(keymap: &Keymap, modifiers: &[Keysym]) -> Result<Vec<u8>> {
 
 fn same_modifier(keymap: &Keymap, one: u8, other: u8) -> bool {
     let sets = |keycode: u8| {
-        keymap.modifier_keycodes.iter().find(|(candidate, _)| *candidate == keycode).map_or(0, |(_, sets)| *sets)
+        keymap
+            .modifier_keycodes
+            .iter()
+            .find(|(candidate, _)| *candidate == keycode)
+            .map_or(0, |(_, sets)| *sets)
     };
     one == other || sets(one) & sets(other) != 0
 }
@@ -786,13 +822,14 @@ impl Drop for Press<'_> {
 struct Neutral<'connection> {
     server: &'connection X11,
     keymap: Keymap,
+    table: SymbolTable,
     locked: u8,
 }
 
 impl<'connection> Neutral<'connection> {
     fn start(server: &'connection X11) -> Outcome<Self> {
-        let keymap = server.read_keymap()?;
-        let mut neutral = Self { server, keymap, locked: 0 };
+        let (keymap, table) = server.read_keymap()?;
+        let mut neutral = Self { server, keymap, table, locked: 0 };
         let down = server.wire.query_keymap()?;
         let core = u16::from(xkb::ID::USE_CORE_KBD);
         let state = server.extensions.xkb.then(|| server.wire.xkb_get_state(core)).transpose()?;
@@ -813,7 +850,7 @@ impl<'connection> Neutral<'connection> {
         server.sync()?;
         // Levels were looked up under the old locks.
         if neutral.locked != 0 {
-            neutral.keymap = server.read_keymap()?;
+            (neutral.keymap, neutral.table) = server.read_keymap()?;
         }
         Ok(neutral)
     }
@@ -837,25 +874,99 @@ fn lock(server: &X11, affected: u8, locks: u8, latches: u8) -> Outcome<()> {
     Ok(())
 }
 
-/// Symbols on spare keycodes until this is dropped.
-struct Bindings<'connection> {
-    server: &'connection X11,
-    keycodes: Vec<u8>,
+/// The symbols of all keys as XKB has them; empty on servers without XKB.
+#[derive(Default)]
+struct SymbolTable {
+    /// Keycode of the first of `keys`.
+    first: u8,
+    keys: Vec<xkb::KeySymMap>,
 }
 
-impl<'connection> Bindings<'connection> {
-    fn bind(server: &'connection X11, bindings: &[(u8, Keysym)]) -> Outcome<Self> {
-        let symbols: BTreeMap<u8, Keysym> = bindings.iter().copied().collect();
-        let bound = Self { server, keycodes: symbols.keys().copied().collect() };
-        bound.write(|keycode| symbols.get(&keycode).copied().unwrap_or(0))?;
-        server.sync()?;
-        Ok(bound)
+/// Symbols on spare keycodes until this is dropped.
+struct Bindings<'keyboard> {
+    server: &'keyboard X11,
+    table: &'keyboard SymbolTable,
+    /// Every keycode that has been given a symbol, with the one it has now.
+    symbols: BTreeMap<u8, Keysym>,
+}
+
+impl<'keyboard> Bindings<'keyboard> {
+    fn new(server: &'keyboard X11, table: &'keyboard SymbolTable) -> Self {
+        Self { server, table, symbols: BTreeMap::new() }
     }
 
-    /// One request for each run of neighbours. Both levels get the symbol, so that neither Shift nor a lock matters.
-    fn write(&self, symbol: impl Fn(u8) -> Keysym) -> Outcome<()> {
-        for run in runs(self.keycodes.iter().copied()) {
-            let symbols: Vec<Keysym> = run.iter().flat_map(|keycode| [symbol(*keycode); 2]).collect();
+    /// Replaces what was bound before.
+    fn bind(&mut self, bindings: &[(u8, Keysym)]) -> Outcome<()> {
+        self.symbols.values_mut().for_each(|symbol| *symbol = 0);
+        self.symbols.extend(bindings.iter().copied());
+        self.write()?;
+        self.server.sync()
+    }
+
+    /// Each request makes every client read the map again and the window manager grab its shortcuts again (openbox
+    /// needs 60 ms of CPU for that), and spare keycodes lie scattered. So XKB gets one request that spans them all and
+    /// repeats what lies between.
+    fn write(&self) -> Outcome<()> {
+        let (Some(first), Some(last)) = (self.symbols.keys().next(), self.symbols.keys().next_back()) else {
+            return Ok(());
+        };
+        if self.table.keys.is_empty() {
+            return self.write_core();
+        }
+        let from = usize::from(first.saturating_sub(self.table.first));
+        let to = usize::from(last.saturating_sub(self.table.first)).min(self.table.keys.len() - 1);
+        let mut keys = self.table.keys[from..=to].to_vec();
+        for (keycode, symbol) in &self.symbols {
+            let Some(key) = keys.get_mut(usize::from(keycode - first)) else { continue };
+            // Key type 0 has one level, so neither Shift nor a lock matters.
+            if *symbol != 0 {
+                *key = xkb::KeySymMap { kt_index: [0; 4], group_info: 1, width: 1, syms: vec![*symbol] };
+            }
+        }
+        let total = keys.iter().map(|key| key.syms.len() as u16).sum();
+        let count = keys.len() as u8;
+        let parts = xkb::SetMapAux { syms: Some(keys), ..Default::default() };
+        let core = u16::from(xkb::ID::USE_CORE_KBD);
+        let (lowest, highest) = {
+            let setup = self.server.wire.setup();
+            (setup.min_keycode, setup.max_keycode)
+        };
+        let request = self.server.wire.xkb_set_map(
+            core,
+            xkb::SetMapFlags::default(),
+            lowest,
+            highest,
+            0,
+            0,
+            *first,
+            count,
+            total,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            xkb::VMod::default(),
+            &parts,
+        )?;
+        request.check()?;
+        Ok(())
+    }
+
+    /// One request for each run of neighbours; both levels get the symbol.
+    fn write_core(&self) -> Outcome<()> {
+        for run in runs(self.symbols.keys().copied()) {
+            let symbols: Vec<Keysym> = run.iter().flat_map(|keycode| [self.symbols[keycode]; 2]).collect();
             self.server.wire.change_keyboard_mapping(run.len() as u8, run[0], 2, &symbols)?;
         }
         Ok(())
@@ -864,8 +975,12 @@ impl<'connection> Bindings<'connection> {
 
 impl Drop for Bindings<'_> {
     fn drop(&mut self) {
+        if self.symbols.is_empty() {
+            return;
+        }
         self.server.begin_cleanup();
-        let _ = self.write(|_| 0);
+        self.symbols.values_mut().for_each(|symbol| *symbol = 0);
+        let _ = self.write();
         let _ = self.server.sync();
     }
 }
@@ -923,12 +1038,8 @@ mod tests {
 
     #[test]
     fn groups_out_of_range_wrap_or_clamp() {
-        let key = |group_info| xkb::KeySymMap {
-            kt_index: [0; 4],
-            group_info,
-            width: 1,
-            syms: vec![0x61, 0x62],
-        };
+        let key =
+            |group_info| xkb::KeySymMap { kt_index: [0; 4], group_info, width: 1, syms: vec![0x61, 0x62] };
         let types = [kind(0, &[])];
         let symbol = |info, group| describe(&key(info), 9, 0, &types, group, 0).levels[0].keysym;
         assert_eq!(symbol(0x02, 1), 0x62);

@@ -1,6 +1,6 @@
 //! Which keys to press for which characters. Pure: the server's tables come in, a plan goes out.
 //!
-//! A character that the current layout has is typed by its own key, with the Shift and AltGr its level needs. One that it
+//! A character that the current layout has is typed by its own key, with the Shift and `AltGr` its level needs. One that it
 //! lacks is put on a spare keycode (one without any symbol) as a Unicode keysym; a plan is cut into batches so that
 //! each needs no more spare keycodes than there are. Dead keys and compose sequences are never used: what they
 //! give depends on the application's input method.
@@ -216,21 +216,19 @@ impl Keymap {
         let mut bound: HashMap<char, u8> = HashMap::new();
         for (index, character) in text.iter().enumerate() {
             let keysym = keysym_for_character(*character).ok_or(index)?;
-            let stroke = match self.stroke_for_character(*character) {
-                Some(stroke) => stroke,
-                None => match bound.get(character) {
-                    Some(keycode) => Stroke { keycode: *keycode, modifiers: 0 },
-                    None => {
-                        if bound.len() == self.spare.len() {
-                            bound.clear();
-                            batches.push(Batch::default());
-                        }
-                        let keycode = *self.spare.get(bound.len()).ok_or(index)?;
-                        bound.insert(*character, keycode);
-                        batches.last_mut().expect("begins with one").bindings.push((keycode, keysym));
-                        Stroke { keycode, modifiers: 0 }
-                    }
-                },
+            let stroke = if let Some(stroke) = self.stroke_for_character(*character) {
+                stroke
+            } else if let Some(keycode) = bound.get(character) {
+                Stroke { keycode: *keycode, modifiers: 0 }
+            } else {
+                if bound.len() == self.spare.len() {
+                    bound.clear();
+                    batches.push(Batch::default());
+                }
+                let keycode = *self.spare.get(bound.len()).ok_or(index)?;
+                bound.insert(*character, keycode);
+                batches.last_mut().expect("begins with one").bindings.push((keycode, keysym));
+                Stroke { keycode, modifiers: 0 }
             };
             batches.last_mut().expect("begins with one").strokes.push(stroke);
         }
@@ -262,7 +260,9 @@ pub(super) fn runs(keycodes: impl IntoIterator<Item = u8>) -> Vec<Vec<u8>> {
     let mut runs: Vec<Vec<u8>> = Vec::new();
     for keycode in keycodes {
         match runs.last_mut() {
-            Some(run) if run.last().is_some_and(|last| last.checked_add(1) == Some(keycode)) => run.push(keycode),
+            Some(run) if run.last().is_some_and(|last| last.checked_add(1) == Some(keycode)) => {
+                run.push(keycode);
+            }
             _ => runs.push(vec![keycode]),
         }
     }
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(keysym_for_name("Enter"), Some(key::Return));
         assert_eq!(keysym_for_name("f12"), Some(key::F12));
         assert_eq!(keysym_for_name("K"), Some(0x6b));
-        for wrong in ["f0", "f25", "f", "", "hyper", "ä"] {
+        for wrong in ["f0", "f25", "ff", "", "hyper", "ä"] {
             assert_eq!(keysym_for_name(wrong), None, "{wrong}");
         }
     }

@@ -203,7 +203,10 @@ impl fmt::Display for WindowSystemError {
             Self::Lost { cause } => write!(formatter, "connection to the display server lost: {cause}"),
             Self::Gone { window } => write!(formatter, "window {window} does not exist any more"),
             Self::NotViewable { window } => {
-                write!(formatter, "window {window} is not on screen (minimised, unmapped or on another desktop)")
+                write!(
+                    formatter,
+                    "window {window} is not on screen (minimised, unmapped or on another desktop)"
+                )
             }
             Self::Obscured { window, by, reason } => {
                 write!(formatter, "window {window} cannot be captured without foreign pixels: ")?;
@@ -220,14 +223,7 @@ impl fmt::Display for WindowSystemError {
             Self::OutsideScreen { area, screen } => write!(
                 formatter,
                 "{}x{} at {},{} lies outside the screen ({}x{} at {},{})",
-                area.width,
-                area.height,
-                area.x,
-                area.y,
-                screen.width,
-                screen.height,
-                screen.x,
-                screen.y
+                area.width, area.height, area.x, area.y, screen.width, screen.height, screen.x, screen.y
             ),
             Self::Untypable { character, index } => {
                 write!(formatter, "character {character:?} at index {index} cannot be typed")
@@ -237,7 +233,9 @@ impl fmt::Display for WindowSystemError {
             }
             Self::InvalidArgument { what } => write!(formatter, "invalid argument: {what}"),
             Self::Unsupported { what } => write!(formatter, "not supported: {what}"),
-            Self::Refused { doing, cause } => write!(formatter, "the display server refused {doing}: {cause}"),
+            Self::Refused { doing, cause } => {
+                write!(formatter, "the display server refused {doing}: {cause}")
+            }
         }
     }
 }
@@ -273,7 +271,11 @@ mod tests {
                 for y in -6..16 {
                     let point = Point { x, y };
                     let expected = usize::from(whole.contains(point) && !cut.contains(point));
-                    assert_eq!(rest.iter().filter(|part| part.contains(point)).count(), expected, "{cut:?} {x},{y}");
+                    assert_eq!(
+                        rest.iter().filter(|part| part.contains(point)).count(),
+                        expected,
+                        "{cut:?} {x},{y}"
+                    );
                 }
             }
         }

@@ -286,8 +286,11 @@ impl X11 {
         let mut seen = HashSet::new();
         known.retain(|window| *window != self.root && seen.insert(*window));
         let questions = known.iter().map(|window| self.ask_full(*window)).collect::<Outcome<Vec<_>>>()?;
-        let others: Vec<Xid> =
-            children.iter().copied().filter(|child| !seen.contains(child) && *child != self.own_window).collect();
+        let others: Vec<Xid> = children
+            .iter()
+            .copied()
+            .filter(|child| !seen.contains(child) && *child != self.own_window)
+            .collect();
         let shorts = others
             .iter()
             .map(|child| {
@@ -350,7 +353,8 @@ impl X11 {
 
         // Wave 3: in full what wave 2 found.
         let questions = missing.iter().map(|window| self.ask_full(*window)).collect::<Outcome<Vec<_>>>()?;
-        let popup_questions = popups.iter().map(|window| self.ask_full(*window)).collect::<Outcome<Vec<_>>>()?;
+        let popup_questions =
+            popups.iter().map(|window| self.ask_full(*window)).collect::<Outcome<Vec<_>>>()?;
         for question in questions {
             if let Some(full) = self.read_full(question)? {
                 top_of.entry(full.window).or_insert(full.window);
@@ -436,7 +440,8 @@ impl X11 {
             WindowState::Minimized
         } else if has(self.atoms._NET_WM_STATE_FULLSCREEN) {
             WindowState::Fullscreen
-        } else if has(self.atoms._NET_WM_STATE_MAXIMIZED_HORZ) && has(self.atoms._NET_WM_STATE_MAXIMIZED_VERT) {
+        } else if has(self.atoms._NET_WM_STATE_MAXIMIZED_HORZ) && has(self.atoms._NET_WM_STATE_MAXIMIZED_VERT)
+        {
             WindowState::Maximized
         } else {
             WindowState::Normal
@@ -563,10 +568,13 @@ impl X11 {
     ) -> Outcome<()> {
         let mut open: Vec<(Xid, Xid)> = fulls
             .iter()
-            .map(|full| (full.window, if children.contains(&full.window) { full.window } else { full.parent }))
+            .map(|full| {
+                (full.window, if children.contains(&full.window) { full.window } else { full.parent })
+            })
             .collect();
         for _ in 0..MAXIMUM_FRAME_DEPTH {
-            let (done, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(|(_, top)| children.contains(top));
+            let (done, rest): (Vec<_>, Vec<_>) =
+                open.into_iter().partition(|(_, top)| children.contains(top));
             tops.extend(done);
             if rest.is_empty() {
                 return Ok(());
@@ -611,12 +619,22 @@ impl X11 {
         Ok(None)
     }
 
-    /// Which of the clients has the focus: the one the window manager names, if it is one of them, else the one
-    /// around the server's input focus.
+    /// Whether two windows were made over the same connection. Free.
+    fn is_same_client(&self, one: Xid, other: Xid) -> bool {
+        one & !self.resource_mask() == other & !self.resource_mask()
+    }
+
+    /// Which of the clients has the focus: the one the window manager names, else the one around the server's input
+    /// focus.
+    ///
+    /// The two must agree on the application: a busy window manager still names the window that had the focus a second
+    /// ago, or one whose XID has a new owner (openbox, seen after changes of the keyboard map). Within an application
+    /// the name counts, since toolkits give the input focus to hidden windows of their own.
     fn focused_client(&self, fulls: &[Full], claimed: Option<Xid>, focus: Xid) -> Outcome<Option<Xid>> {
         let clients: HashSet<Xid> = fulls.iter().map(|full| full.window).collect();
         if let Some(claimed) = claimed
             && clients.contains(&claimed)
+            && self.is_same_client(claimed, focus)
         {
             return Ok(Some(claimed));
         }
@@ -647,7 +665,10 @@ impl X11 {
 
     /// The check window must exist and name itself; a dead window manager's is gone while the root's properties
     /// stay for ever.
-    fn read_window_manager(&self, question: [Cookie<'_, Wire, GetPropertyReply>; 2]) -> Outcome<WindowManager> {
+    fn read_window_manager(
+        &self,
+        question: [Cookie<'_, Wire, GetPropertyReply>; 2],
+    ) -> Outcome<WindowManager> {
         let [check, supported] = question;
         let check = words(present(check.reply())?).first().copied();
         let supported = words(present(supported.reply())?).into_iter().collect();
@@ -684,7 +705,7 @@ impl X11 {
         let active = words(present(active.reply())?).first().copied().filter(|window| *window != 0);
         let focus = focus.reply()?.focus;
         let manager = self.read_window_manager(manager)?;
-        if let Some(active) = active.filter(|_| manager.is_alive)
+        if let Some(active) = active.filter(|active| manager.is_alive && self.is_same_client(*active, focus))
             && present(self.wire.get_geometry(active)?.reply())?.is_some()
         {
             return Ok(Some(WindowId(active)));
@@ -849,8 +870,7 @@ impl X11 {
     ) -> Result<()> {
         self.begin(deadline);
         let doing = "moving a window";
-        let (decoration, shadow) =
-            self.extents_now(window.0).map_err(|failure| failure.on(window, doing))?;
+        let (decoration, shadow) = self.extents_now(window.0).map_err(|failure| failure.on(window, doing))?;
         let size = size
             .map(|(width, height)| {
                 let client = (
@@ -874,9 +894,11 @@ impl X11 {
             })
             .transpose()?;
         // The client-side shadow sticks out of the frame, so the window itself begins further out.
-        let position = position
-            .map(|point| (point.x.saturating_sub_unsigned(shadow.left), point.y.saturating_sub_unsigned(shadow.top)));
-        self.move_resize_now(window.0, position, size, decoration).map_err(|failure| failure.on(window, doing))
+        let position = position.map(|point| {
+            (point.x.saturating_sub_unsigned(shadow.left), point.y.saturating_sub_unsigned(shadow.top))
+        });
+        self.move_resize_now(window.0, position, size, decoration)
+            .map_err(|failure| failure.on(window, doing))
     }
 
     /// A window's top-level ancestor and its visible frame, read afresh.
@@ -981,10 +1003,11 @@ impl X11 {
             if states.contains(&self.atoms._NET_WM_STATE_HIDDEN) {
                 self.wire.map_window(window.0)?;
             }
-            self.change_state(window.0, true, [
-                self.atoms._NET_WM_STATE_MAXIMIZED_VERT,
-                self.atoms._NET_WM_STATE_MAXIMIZED_HORZ,
-            ])
+            self.change_state(
+                window.0,
+                true,
+                [self.atoms._NET_WM_STATE_MAXIMIZED_VERT, self.atoms._NET_WM_STATE_MAXIMIZED_HORZ],
+            )
         })
     }
 
@@ -1005,21 +1028,20 @@ impl X11 {
                 return Ok(());
             }
             self.change_state(window.0, false, [self.atoms._NET_WM_STATE_FULLSCREEN, 0])?;
-            self.change_state(window.0, false, [
-                self.atoms._NET_WM_STATE_MAXIMIZED_VERT,
-                self.atoms._NET_WM_STATE_MAXIMIZED_HORZ,
-            ])
+            self.change_state(
+                window.0,
+                false,
+                [self.atoms._NET_WM_STATE_MAXIMIZED_VERT, self.atoms._NET_WM_STATE_MAXIMIZED_HORZ],
+            )
         })
     }
 
     fn change_state(&self, window: Xid, add: bool, states: [u32; 2]) -> Outcome<()> {
-        self.tell_root(window, self.atoms._NET_WM_STATE, [
-            u32::from(add),
-            states[0],
-            states[1],
-            SOURCE_PAGER,
-            0,
-        ])
+        self.tell_root(
+            window,
+            self.atoms._NET_WM_STATE,
+            [u32::from(add), states[0], states[1], SOURCE_PAGER, 0],
+        )
     }
 
     fn ask_manager(
@@ -1126,7 +1148,7 @@ fn grow(area: Rectangle, outside: Extents, inside: Extents) -> Rectangle {
 
 /// `WM_CLASS` is two strings, each ended by NUL.
 fn split_class(value: &[u8]) -> (String, String) {
-    let mut parts = value.split(|byte| *byte == 0).map(|part| decode_latin_or_utf8(part));
+    let mut parts = value.split(|byte| *byte == 0).map(decode_latin_or_utf8);
     (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
 }
 
