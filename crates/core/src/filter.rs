@@ -1,0 +1,217 @@
+//! Which nodes an agent gets to see.
+//!
+//! A view on a tree, not another tree: ids, paths and handles stay those of the tree that was read, and nothing is ever
+//! moved. Nodes that a view leaves out are still there for refs, locators and resolution.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use crate::action::{Capabilities, Capability};
+use crate::refs;
+use crate::role::Role;
+use crate::tree::{Cut, NativeId, Node, NodeId, Tree};
+
+/// What to leave out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
+pub struct Filter {
+    /// Leave out branches in which nothing can be operated (`--interactive-only`).
+    pub interactive_only: bool,
+    /// Leave out groups that say nothing and hold one child, which takes their place (`--compact`).
+    pub compact: bool,
+    /// Bounds are shown, so that a group which has some says something.
+    pub include_bounds: bool,
+    /// Leave out texts that only repeat what their parent is called; for outlines.
+    pub without_echoes: bool,
+}
+
+const OUT: u32 = u32::MAX;
+
+/// The nodes to show and their children.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filtered {
+    /// In document order.
+    kept: Vec<NodeId>,
+    /// By node id: index in `kept`, or `OUT`.
+    position: Vec<u32>,
+    /// By index in `kept`: where its children start in `children`; one more at the end.
+    starts: Vec<u32>,
+    children: Vec<NodeId>,
+    anchors: BTreeSet<NodeId>,
+    /// By node id: whether a budget or the deadline cut here or below.
+    truncated: Vec<bool>,
+}
+
+impl Filtered {
+    /// The view through `filter`. Takes time in proportion to the tree.
+    pub fn new(tree: &Tree, filter: Filter) -> Filtered {
+        let length = tree.len();
+        let anchors = refs::anchors(tree);
+        let mut truncated = vec![false; length];
+        // A node is dropped with all below it, or stepped over: its children take its place.
+        let mut dropped = vec![false; length];
+        let mut stepped_over = vec![false; length];
+        for id in (0..length as NodeId).rev() {
+            let node = tree.node(id);
+            let index = id as usize;
+            truncated[index] |= node.cut == Some(Cut::Budget);
+            if let Some(parent) = node.parent {
+                truncated[parent as usize] |= truncated[index];
+            }
+            let has_ref = node.is_operable() || anchors.contains(&id);
+            let mut remaining = node.children.iter().filter(|&&child| !dropped[child as usize]);
+            let (first, second) = (remaining.next(), remaining.next());
+            let is_cut = node.cut.is_some() || node.children_count.is_some();
+            if id == 0 || has_ref || is_cut {
+                continue;
+            }
+            if (filter.interactive_only && first.is_none())
+                || (filter.without_echoes && first.is_none() && is_echo(tree, id))
+            {
+                dropped[index] = true;
+            } else if filter.compact && first.is_some() && second.is_none() {
+                stepped_over[index] = is_wrapper(tree, id, filter.include_bounds);
+            }
+        }
+
+        let mut view = Filtered { position: vec![OUT; length], anchors, truncated, ..Filtered::default() };
+        // Pre-order; what is dropped takes its subtree, one run of ids, with it.
+        let mut id = 0;
+        while (id as usize) < length {
+            if dropped[id as usize] {
+                id = tree.subtree(id).end;
+                continue;
+            }
+            if !stepped_over[id as usize] {
+                view.position[id as usize] = view.kept.len() as u32;
+                view.kept.push(id);
+            }
+            id += 1;
+        }
+        for &id in &view.kept {
+            view.starts.push(view.children.len() as u32);
+            for &child in &tree.node(id).children {
+                let mut child = child;
+                while stepped_over[child as usize] {
+                    // A wrapper has exactly one child that remains.
+                    match tree.node(child).children.iter().find(|&&inner| !dropped[inner as usize]) {
+                        Some(&inner) => child = inner,
+                        None => break,
+                    }
+                }
+                if view.contains(child) {
+                    view.children.push(child);
+                }
+            }
+        }
+        view.starts.push(view.children.len() as u32);
+        view
+    }
+
+    /// Everything.
+    pub fn all(tree: &Tree) -> Filtered {
+        Filtered::new(tree, Filter::default())
+    }
+
+    /// The root, unless the tree is empty. It is always kept.
+    pub fn root(&self) -> Option<NodeId> {
+        self.kept.first().copied()
+    }
+
+    /// The nodes kept, in document order.
+    pub fn kept(&self) -> &[NodeId] {
+        &self.kept
+    }
+
+    /// Whether a node is kept.
+    pub fn contains(&self, id: NodeId) -> bool {
+        self.position.get(id as usize).is_some_and(|&position| position != OUT)
+    }
+
+    /// The children of a kept node in this view; none for others.
+    pub fn children(&self, id: NodeId) -> &[NodeId] {
+        match self.position.get(id as usize) {
+            Some(&position) if position != OUT => {
+                let position = position as usize;
+                &self.children[self.starts[position] as usize..self.starts[position + 1] as usize]
+            }
+            _ => &[],
+        }
+    }
+
+    /// Nodes that have a ref only so that one can drill into them.
+    pub fn anchors(&self) -> &BTreeSet<NodeId> {
+        &self.anchors
+    }
+
+    /// Whether a budget or the deadline cut at this node or below (`subtree_truncated`).
+    pub fn is_truncated(&self, id: NodeId) -> bool {
+        self.truncated.get(id as usize).copied().unwrap_or(false)
+    }
+
+    /// The nodes kept with their depth in this view, in document order.
+    pub fn walk(&self) -> Walk<'_> {
+        Walk { view: self, stack: self.root().map(|root| (root, 0)).into_iter().collect() }
+    }
+}
+
+/// Nodes of a view with their depth, in document order.
+#[derive(Debug)]
+pub struct Walk<'a> {
+    view: &'a Filtered,
+    stack: Vec<(NodeId, u32)>,
+}
+
+impl Iterator for Walk<'_> {
+    type Item = (NodeId, u32);
+
+    fn next(&mut self) -> Option<(NodeId, u32)> {
+        let (id, depth) = self.stack.pop()?;
+        self.stack.extend(self.view.children(id).iter().rev().map(|&child| (child, depth + 1)));
+        Some((id, depth))
+    }
+}
+
+/// Where a node stands among its siblings, where that helps: panes of a splitter say `column 1 of 3`.
+pub fn hint(tree: &Tree, id: NodeId) -> Option<Cow<'_, str>> {
+    let node = tree.node(id);
+    if let Some(hint) = &node.hint {
+        return Some(Cow::Borrowed(hint));
+    }
+    let siblings =
+        &tree.node(node.parent.filter(|&parent| tree.node(parent).role == Role::Splitter)?).children;
+    if siblings.len() < 2 {
+        return None;
+    }
+    let position = siblings.iter().position(|&sibling| sibling == id)? + 1;
+    Some(Cow::Owned(format!("column {position} of {}", siblings.len())))
+}
+
+/// Whether it is a group that says nothing, the number of its children aside.
+fn is_wrapper(tree: &Tree, id: NodeId, include_bounds: bool) -> bool {
+    let node = tree.node(id);
+    // Browsers offer these two on every node; they say nothing about this one. Being focusable does.
+    let common: Capabilities = [Capability::RightClick, Capability::ScrollTo].into_iter().collect();
+    node.role == Role::Group
+        && node.name.is_none()
+        && node.value.is_none()
+        && node.description.is_none()
+        && !node.native_id.as_ref().is_some_and(NativeId::is_author_given)
+        && node.states.is_empty()
+        && node.capabilities.iter().all(|capability| common.has(capability))
+        && !(include_bounds && node.bounds.is_some())
+        && hint(tree, id).is_none()
+}
+
+/// Whether it is a text that its parent is called by, or has as its value.
+fn is_echo(tree: &Tree, id: NodeId) -> bool {
+    let node = tree.node(id);
+    let text_of = |node: &Node| node.name.clone().or_else(|| node.value.clone());
+    let (Role::StaticText, Some(parent), Some(text)) = (node.role, node.parent, text_of(node)) else {
+        return false;
+    };
+    let parent = tree.node(parent);
+    node.states.is_empty()
+        && node.description.is_none()
+        && [&parent.name, &parent.value].into_iter().flatten().any(|said| said.trim() == text.trim())
+}

@@ -1,0 +1,493 @@
+//! What a system has to provide: the porting guide, on one page.
+//!
+//! Every method blocks until it has an answer or its deadline has passed, is called from one thread at a time, and
+//! returns what it read so far rather than nothing. Nothing here has a default body, so that the compiler lists what a
+//! new system still lacks.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::action::{Direction, MouseButton};
+use crate::deadline::Deadline;
+use crate::error::Result;
+use crate::geometry::{Point, Rect};
+use crate::key::{Chord, Modifier};
+use crate::tree::{Handle, Node, Tree};
+
+/// Where time comes from.
+pub trait Clock {
+    /// Now.
+    fn now(&self) -> Instant;
+    /// Waits.
+    fn sleep(&self, duration: Duration);
+}
+
+/// State of one permission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// It is there.
+    Granted,
+    /// It is missing; the text says what to do.
+    Denied(String),
+    /// This system has no such permission.
+    NotRequired,
+    /// It could not be found out.
+    Unknown,
+}
+
+/// Permissions that commands need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permissions {
+    /// Reading and operating applications.
+    pub accessibility: Permission,
+    /// Taking pictures.
+    pub screen_recording: Permission,
+    /// Scripting other applications.
+    pub automation: Permission,
+}
+
+/// How an application presents itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presentation {
+    /// It has ordinary windows.
+    Foreground,
+    /// It lives in a tray or a panel.
+    Background,
+}
+
+/// A running application.
+#[derive(Clone, Debug, PartialEq)]
+pub struct App {
+    /// The name it gives itself.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// Proof that it is the same process later; absent if the system gives none.
+    pub process_instance: Option<String>,
+    /// The platform's application id.
+    pub application_id: Option<String>,
+    /// How it presents itself.
+    pub presentation: Option<Presentation>,
+    /// The toolkit it is made with, if it says so.
+    pub toolkit: Option<String>,
+    /// Its place in the accessibility tree; `None`: it has windows, but no accessibility.
+    pub handle: Option<Handle>,
+}
+
+/// A top-level window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// Opaque id.
+    pub id: String,
+    /// Its title; may be empty.
+    pub title: String,
+    /// Name of its application.
+    pub app_name: String,
+    /// Process of its application.
+    pub pid: u32,
+    /// Proof that it is the same process later.
+    pub process_instance: Option<String>,
+    /// Content rectangle, without the frame that a window manager draws.
+    pub bounds: Option<Rect>,
+    /// Whether it has the keyboard.
+    pub is_focused: bool,
+    /// Whether it is minimized, if the system tells.
+    pub minimized: Option<bool>,
+    /// Whether it can be seen in principle (mapped, on this desktop, not minimized), if the system tells.
+    pub visible: Option<bool>,
+    /// Whether it is modal: other windows of its application do not take input while it is open.
+    pub is_modal: bool,
+    /// Its root in the accessibility tree; `None`: the window is there, its content is not accessible.
+    pub handle: Option<Handle>,
+}
+
+/// A display, in the order of `--screen`: the primary one first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Display {
+    /// Opaque id.
+    pub id: String,
+    /// What it covers of the desktop.
+    pub bounds: Rect,
+    /// Whether it is the primary one.
+    pub is_primary: bool,
+    /// Physical pixels for a logical one.
+    pub scale: f64,
+}
+
+macro_rules! surface_kinds {
+    ($($variant:ident $kebab:literal $snake:literal),* $(,)?) => {
+        /// What can be observed: a window, or something transient.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[allow(missing_docs, reason = "each variant is the surface of its name")]
+        pub enum SurfaceKind { $($variant),* }
+
+        impl SurfaceKind {
+            /// Every kind.
+            pub const ALL: &[SurfaceKind] = &[$(SurfaceKind::$variant),*];
+
+            /// The word on the command line.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(SurfaceKind::$variant => $kebab),* }
+            }
+
+            /// The word in JSON.
+            pub const fn as_json(self) -> &'static str {
+                match self { $(SurfaceKind::$variant => $snake),* }
+            }
+
+            /// The kind of this word, in either spelling.
+            pub fn parse(text: &str) -> Option<SurfaceKind> {
+                match text { $($kebab => Some(SurfaceKind::$variant),)* _ =>
+                    SurfaceKind::ALL.iter().copied().find(|kind| kind.as_json() == text) }
+            }
+        }
+    };
+}
+
+surface_kinds! {
+    Window "window" "window", Focused "focused" "focused", Menu "menu" "menu", MenuBar "menubar" "menubar",
+    Sheet "sheet" "sheet", Popover "popover" "popover", Alert "alert" "alert", Desktop "desktop" "desktop",
+    Taskbar "taskbar" "taskbar", SystemTray "system-tray" "system_tray",
+    QuickSettings "quick-settings" "quick_settings",
+    NotificationCenter "notification-center" "notification_center", Toolbar "toolbar" "toolbar",
+    Dock "dock" "dock", Spotlight "spotlight" "spotlight", MenuBarExtras "menu-bar-extras" "menu_bar_extras",
+    SystemTrayOverflow "system-tray-overflow" "system_tray_overflow", StartMenu "start-menu" "start_menu",
+    ActionCenter "action-center" "action_center",
+}
+
+/// Something transient that is open: a menu, a dialog, a popover.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Surface {
+    /// Opaque id, unique within the application while the surface is open.
+    pub id: String,
+    /// `menu`, `context_menu`, `sheet`, `popover`, `alert`, or `menubar` when that was asked for.
+    pub kind: &'static str,
+    /// Its title.
+    pub title: Option<String>,
+    /// How many items it has, for menus.
+    pub item_count: Option<u32>,
+    /// Its root.
+    pub handle: Handle,
+}
+
+/// What to observe.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// The window; its bounds decide what is offscreen.
+    pub window: Window,
+    /// The root of the observation; `None`: the window's own root.
+    pub root: Option<Handle>,
+}
+
+/// How much to observe. The contract's table C11.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Logical depth: unnamed groups in web pages do not count.
+    pub max_depth: u32,
+    /// Depth as the application counts.
+    pub max_raw_depth: u32,
+    /// Nodes in total.
+    pub nodes: u32,
+    /// Children of one node.
+    pub children: u32,
+    /// Bytes of one text.
+    pub text_bytes: u32,
+    /// Bytes of all text.
+    pub total_text_bytes: u64,
+    /// Also what is not showing: closed menus, other tabs, rows scrolled out of view.
+    pub include_hidden: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            max_depth: 10,
+            max_raw_depth: 50,
+            nodes: 50_000,
+            children: 4096,
+            text_bytes: 64 * 1024,
+            total_text_bytes: 8 * 1024 * 1024,
+            include_hidden: false,
+        }
+    }
+}
+
+/// What stopped an observation before it was complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The deadline.
+    Deadline,
+    /// A limit, named in the contract's words (`nodes`, `children`, `text`).
+    Limit(&'static str),
+    /// The application stopped answering or went away.
+    Gone,
+    /// Some facts could not be read.
+    Unreadable,
+}
+
+/// What was observed.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The tree; its root is what was asked for.
+    pub tree: Tree,
+    /// What stopped it, if it is not complete.
+    pub stopped: Option<Stop>,
+    /// Nodes the platform looked at, pruned ones included.
+    pub nodes_visited: u32,
+    /// Whether the application has content that it does not publish yet (a browser that waits for a reader).
+    pub needs_activation: bool,
+}
+
+/// What could be read of a handle.
+#[derive(Clone, Debug)]
+pub enum Reading {
+    /// It lives; `parent` and `children` of the node are not filled in.
+    Live(Box<Node>),
+    /// It is gone.
+    Gone,
+    /// It did not answer in time.
+    Unanswered,
+}
+
+/// A semantic operation on one element. What it means natively is the platform's to know; whether it worked is for the
+/// engine to see.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// Do what a click does.
+    Activate,
+    /// Open the context menu.
+    ShowMenu,
+    /// Take the keyboard focus.
+    Focus,
+    /// Replace all text.
+    SetText(String),
+    /// Insert text at the caret, replacing the selection.
+    InsertText(String),
+    /// Set a number, within its range.
+    SetNumber(f64),
+    /// Change a check box, a switch, a toggle button.
+    Toggle,
+    /// Open (true) or close (false).
+    SetExpanded(bool),
+    /// Become the selected child of its container.
+    Select,
+    /// Move the view.
+    Scroll(Direction),
+    /// Come into view.
+    ScrollIntoView,
+}
+
+/// What became of an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Performed {
+    /// The application took it; `label` is the step in our words, `native` the platform's.
+    Done {
+        /// Our word: `press`, `set_text`.
+        label: &'static str,
+        /// The platform's word, for `platform_detail` and traces.
+        native: String,
+    },
+    /// The element offers no such thing; nothing was sent.
+    NotOffered,
+    /// The application refused; nothing changed as far as it says.
+    Refused {
+        /// Our word for what was tried.
+        label: &'static str,
+        /// What the application answered.
+        native: String,
+    },
+}
+
+/// Who would receive a click at a point.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Hit {
+    /// The element, or something inside it.
+    Target,
+    /// Something else.
+    Other {
+        /// Its role.
+        role: crate::role::Role,
+        /// Its name.
+        name: Option<String>,
+        /// Where it is.
+        bounds: Option<Rect>,
+    },
+    /// Nobody can say: an ancestor answered, or nothing.
+    Unknown,
+}
+
+/// Physical input. Every button and key pressed is released again before the call returns, on every path.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// Put the pointer there.
+    Move(Point),
+    /// Click there.
+    Click {
+        /// Where.
+        at: Point,
+        /// Which button.
+        button: MouseButton,
+        /// How often.
+        count: u32,
+        /// Held meanwhile.
+        modifiers: Vec<Modifier>,
+    },
+    /// Turn the wheel there; lines, positive up and left.
+    Wheel {
+        /// Where.
+        at: Point,
+        /// Lines up (positive) or down.
+        dy: i32,
+        /// Lines left (positive) or right.
+        dx: i32,
+        /// Held meanwhile.
+        modifiers: Vec<Modifier>,
+    },
+    /// Press there, move, release there.
+    Drag {
+        /// From where.
+        from: Point,
+        /// To where.
+        to: Point,
+        /// How long the move takes.
+        duration: Duration,
+        /// How long to stay over the target before the release.
+        drop_delay: Duration,
+    },
+    /// Press and release a chord.
+    Chord(Chord),
+    /// Type text into whatever has the focus.
+    Text(String),
+}
+
+/// What to do with a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WindowOperation {
+    /// Give it the keyboard and bring it to the front.
+    Focus,
+}
+
+/// What to start.
+#[derive(Clone, Debug, Default)]
+pub struct LaunchRequest {
+    /// Name of an application, of its desktop entry, or of an executable.
+    pub app: String,
+    /// Arguments, in order.
+    pub args: Vec<String>,
+    /// Environment, added to ours.
+    pub env: Vec<(String, String)>,
+    /// Working directory.
+    pub cwd: Option<PathBuf>,
+}
+
+/// What was started.
+#[derive(Clone, Debug)]
+pub struct Launched {
+    /// The name under which it will be found.
+    pub name: String,
+    /// The process that was started; the application may turn out to be another one.
+    pub pid: u32,
+    /// Proof that it is the same process later.
+    pub process_instance: Option<String>,
+}
+
+/// What to take a picture of.
+#[derive(Clone, Debug)]
+pub enum CaptureTarget {
+    /// A display.
+    Display(Display),
+    /// A window's own pixels, whatever covers it.
+    Window(Window),
+    /// A part of the desktop.
+    Region(Rect),
+}
+
+/// A picture, 8-bit RGB without padding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Pixels across.
+    pub width: u32,
+    /// Pixels down.
+    pub height: u32,
+    /// `width * height * 3` bytes.
+    pub rgb: Vec<u8>,
+}
+
+/// State of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessState {
+    /// It runs, and is the same.
+    Running,
+    /// It is stopped, or does not answer.
+    Unresponsive,
+    /// It is gone, or another process has its number now.
+    Exited,
+}
+
+/// Shortcuts and processes that are protected.
+#[derive(Clone, Copy, Debug)]
+pub struct Safety {
+    /// Chords that quit, log out, lock or kill.
+    pub blocked_chords: &'static [&'static str],
+    /// Processes that `close-app` never ends.
+    pub protected_processes: &'static [&'static str],
+}
+
+/// Cost of what was done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Native calls made.
+    pub calls: u64,
+    /// Times it waited for answers.
+    pub waits: u64,
+}
+
+/// A desktop that can be read and operated.
+pub trait Platform: Clock {
+    /// The operating system, as in `version`.
+    fn name(&self) -> &'static str;
+    /// What it protects.
+    fn safety(&self) -> Safety;
+    /// Surfaces it can observe.
+    fn supported_surfaces(&self) -> &'static [SurfaceKind];
+    /// Cost so far.
+    fn statistics(&self) -> Statistics;
+
+    /// What is permitted. Never prompts.
+    fn permissions(&self, deadline: Deadline) -> Permissions;
+    /// Running applications, those without accessibility included.
+    fn apps(&self, deadline: Deadline) -> Result<Vec<App>>;
+    /// Top-level windows, of one application or of all, topmost first where the order is known.
+    fn windows(&self, app: Option<&App>, deadline: Deadline) -> Result<Vec<Window>>;
+    /// Displays, primary first.
+    fn displays(&self, deadline: Deadline) -> Result<Vec<Display>>;
+    /// Open menus, dialogs and popovers of an application, innermost last; of one kind, if a kind is given. A menu bar is
+    /// listed only when it is asked for.
+    fn surfaces(&self, app: &App, kind: Option<SurfaceKind>, deadline: Deadline) -> Result<Vec<Surface>>;
+    /// Whether this process still lives.
+    fn process_state(&self, pid: u32, instance: Option<&str>) -> ProcessState;
+
+    /// Reads a tree. Returns what it has at the deadline.
+    fn observe(&self, scope: &Scope, limits: &Limits, deadline: Deadline) -> Result<Observation>;
+    /// Reads single elements anew, all facts, all at once; the answers in the order of the handles.
+    fn read(&self, handles: &[Handle], window: &Window, deadline: Deadline) -> Result<Vec<Reading>>;
+    /// The living ancestors of an element up to its window, nearest first.
+    fn ancestors(&self, handle: &Handle, deadline: Deadline) -> Result<Vec<Handle>>;
+    /// Who would receive a click at `point` meant for `target`.
+    fn hit_test(&self, target: &Handle, window: &Window, point: Point, deadline: Deadline) -> Result<Hit>;
+
+    /// Carries out one semantic operation, once.
+    fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed>;
+    /// Sends physical input, once. Returns how many characters were sent, for text.
+    fn input(&self, input: &Input, deadline: Deadline) -> Result<usize>;
+    /// Changes a window. Whether it did is for the caller to see.
+    fn window_operation(&self, window: &Window, operation: WindowOperation, deadline: Deadline)
+    -> Result<()>;
+
+    /// Starts an application; does not wait for its window.
+    fn launch(&self, request: &LaunchRequest, deadline: Deadline) -> Result<Launched>;
+    /// Asks an application to quit, or ends it; does not wait for the end.
+    fn close(&self, app: &App, force: bool, deadline: Deadline) -> Result<()>;
+    /// Takes a picture. Never returns the pixels of another window.
+    fn capture(&self, target: &CaptureTarget, deadline: Deadline) -> Result<Image>;
+}
