@@ -1,2 +1,135 @@
-//! placeholder
-fn main() {}
+//! The command line door of agent-desktop.
+//!
+//! One process runs one command, prints one JSON object and a newline on stdout, and exits with 0 (done), 1 (the command
+//! failed) or 2 (the command line could not be parsed). Everything else goes to stderr.
+
+mod env;
+mod native;
+mod print;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use agent_desktop_core::error::Error;
+use agent_desktop_engine::log::{self, Level};
+use agent_desktop_engine::{Command, Format, Options, Response, execute};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser};
+
+/// Characters that the parser's message may have in an envelope.
+const MAX_MESSAGE: usize = 512;
+
+/// Reads and operates desktop applications through their accessibility trees, for software agents.
+///
+/// Take a snapshot of a window, pick an element by its ref, act on it, and read what happened. Every command prints one
+/// JSON object; nothing moves the pointer or changes the focus unless --headed is given.
+#[derive(Debug, Parser)]
+#[command(name = "agent-desktop", version, disable_help_subcommand = true, subcommand_required = false)]
+struct CommandLine {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+struct Global {
+    /// Say on stderr what is being done.
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// Namespace of snapshots to use: 1 to 64 letters, digits, _ or -.
+    #[arg(long, global = true, value_name = "ID")]
+    session: Option<String>,
+    /// Append what is done to this file, one JSON object a line.
+    #[arg(long, global = true, value_name = "PATH")]
+    trace: Option<PathBuf>,
+    /// Fail rather than act without a trace.
+    #[arg(long, global = true)]
+    trace_strict: bool,
+    /// Allow focus changes, pointer movement and synthetic input.
+    #[arg(long, global = true)]
+    headed: bool,
+    /// Form of the result: json, or outline (text for people and models, where a command has one).
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "json", value_parser = ["json", "outline"])]
+    format: String,
+    /// Afterwards wait until something matches [role][:text], such as button:Submit.
+    #[arg(short, long, global = true, value_name = "SELECTOR")]
+    wait_for: Option<String>,
+    /// Afterwards wait until nothing matches [role][:text].
+    #[arg(long, global = true, value_name = "SELECTOR")]
+    wait_for_gone: Option<String>,
+    /// How long the two above wait [default: 30000].
+    #[arg(long, global = true, value_name = "MS")]
+    wait_timeout: Option<u64>,
+}
+
+impl Global {
+    fn merge_into(self, options: &mut Options) {
+        options.session = self.session;
+        options.trace = self.trace;
+        options.trace_strict = self.trace_strict;
+        options.headed = self.headed;
+        options.format = if self.format == "outline" { Format::Outline } else { Format::Json };
+        options.wait_for = self.wait_for;
+        options.wait_for_gone = self.wait_for_gone;
+        options.wait_timeout_ms = self.wait_timeout;
+    }
+}
+
+fn main() -> ExitCode {
+    // Arguments that are not Unicode would make clap's derive fail later and less clearly.
+    let matches = CommandLine::command().try_get_matches();
+    let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
+        Ok(line) => line,
+        Err(error) => return parse_failure(&error),
+    };
+    // The parser's own rule does not see one flag before the subcommand and the other behind it.
+    if line.global.wait_for.is_some() && line.global.wait_for_gone.is_some() {
+        return invalid("the argument '--wait-for' cannot be used with '--wait-for-gone'");
+    }
+    let filter = env::log_filter().and_then(|filter| Level::parse_filter(&filter));
+    if let Some(level) = filter.or(line.global.verbose.then_some(Level::Debug)) {
+        log::set_level(level);
+    }
+    let Some(command) = line.command else {
+        return print::stdout(&CommandLine::command().render_help().to_string(), ExitCode::SUCCESS);
+    };
+    let mut options = match env::options() {
+        Ok(options) => options,
+        Err(error) => return respond(&Response::failure(command.name(), &error)),
+    };
+    line.global.merge_into(&mut options);
+    let platform = native::platform();
+    let response = execute(&command, &*platform, &options);
+    if env::wants_statistics() {
+        let statistics = platform.statistics();
+        print::stderr(&format!("stats: calls={} waits={}", statistics.calls, statistics.waits));
+    }
+    respond(&response)
+}
+
+fn respond(response: &Response) -> ExitCode {
+    print::stdout(&response.text, if response.ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn parse_failure(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => print::stdout(&text, ExitCode::SUCCESS),
+        _ => {
+            let first =
+                text.lines().find(|line| !line.trim().is_empty()).unwrap_or("the command line is wrong");
+            invalid(first.trim().strip_prefix("error: ").unwrap_or(first))
+        }
+    }
+}
+
+fn invalid(message: &str) -> ExitCode {
+    let message: String = message.chars().take(MAX_MESSAGE).collect();
+    let error =
+        Error::invalid(message).hint("agent-desktop --help, or COMMAND --help, shows what is accepted");
+    print::stdout(&Response::failure("unknown", &error).text, ExitCode::from(2))
+}

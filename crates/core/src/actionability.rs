@@ -63,8 +63,18 @@ pub fn route(action: Action, headed: bool, node: &Node) -> Option<Route> {
     match action {
         _ if action.can_use_pointer() => Some(Route::Pointer),
         Action::TypeText => Some(Route::Keyboard),
-        // Focus, select all, delete.
-        Action::Clear => semantic.or(is_editable(action, node).then_some(Route::Keyboard)),
+        // Focus, select all, type or delete. Browsers take text through their interface and ignore it.
+        Action::Clear | Action::SetValue if is_keyed(node) => {
+            if node.is_web { Some(Route::Keyboard) } else { semantic.or(Some(Route::Keyboard)) }
+        }
+        // Controls without an action of their own, such as the check boxes of GTK 4.8.
+        Action::Toggle | Action::Check | Action::Uncheck if node.role.is_toggleable() => {
+            semantic.or(Some(Route::Pointer))
+        }
+        Action::Expand | Action::Collapse if node.role.is_expandable() => semantic.or(Some(Route::Pointer)),
+        // The list of a combo box is chosen from as a person does: opened, and its item clicked.
+        Action::Select if node.role == Role::ComboBox => Some(Route::Pointer),
+        Action::Select if matches!(node.role, Role::MenuButton) => semantic.or(Some(Route::Pointer)),
         _ => semantic,
     }
 }
@@ -417,7 +427,8 @@ pub fn check(situation: &Situation) -> Report {
     Report {
         action,
         route,
-        needs_hit_test: needs.receives_events && by_pointer,
+        // A wheel turns whatever scrolls there; everything else that is pointed at must be hit.
+        needs_hit_test: by_pointer && action != Action::Scroll,
         checks,
         verified_point: None,
         observed_bounds_hash: node.bounds.map(|bounds| bounds.stable_hash()),
@@ -475,6 +486,12 @@ fn is_editable(action: Action, node: &Node) -> bool {
             || (action == Action::TypeText && node.capabilities.has(Capability::TypeText)))
 }
 
+/// Whether its value is entered with keys, rather than dragged or chosen.
+fn is_keyed(node: &Node) -> bool {
+    !node.states.has(State::ReadOnly)
+        && (node.role == Role::TextField || node.capabilities.has(Capability::TypeText))
+}
+
 fn check_editable(action: Action, node: &Node) -> Check {
     if is_editable(action, node) {
         return Check::new(CheckName::Editable);
@@ -498,10 +515,25 @@ fn check_supported(action: Action, headed: bool, node: &Node) -> Check {
     let headed_would_help = route(action, true, node).is_some()
         && matches!(
             action,
-            Action::Click | Action::RightClick | Action::DoubleClick | Action::TripleClick | Action::TypeText
+            Action::Click
+                | Action::RightClick
+                | Action::DoubleClick
+                | Action::TripleClick
+                | Action::TypeText
+                | Action::SetValue
+                | Action::Clear
+                | Action::Toggle
+                | Action::Check
+                | Action::Uncheck
+                | Action::Expand
+                | Action::Collapse
+                | Action::Select
         );
     if headed_would_help {
-        let way = if action == Action::TypeText { "synthetic keys" } else { "the mouse pointer" };
+        let way = match route(action, true, node) {
+            Some(Route::Keyboard) => "synthetic keys",
+            _ => "the mouse pointer",
+        };
         return Check::fails(
             NAME,
             format!("{} is possible only with {way}", action.as_str()),

@@ -160,7 +160,7 @@ surface_kinds! {
 pub struct Surface {
     /// Opaque id, unique within the application while the surface is open.
     pub id: String,
-    /// `menu`, `context_menu`, `sheet`, `popover` or `alert`.
+    /// `menu`, `context_menu`, `sheet`, `popover`, `alert`, or `menubar` when that was asked for.
     pub kind: &'static str,
     /// Its title.
     pub title: Option<String>,
@@ -461,8 +461,9 @@ pub trait Platform: Clock {
     fn windows(&self, app: Option<&App>, deadline: Deadline) -> Result<Vec<Window>>;
     /// Displays, primary first.
     fn displays(&self, deadline: Deadline) -> Result<Vec<Display>>;
-    /// Open menus, dialogs and popovers of an application.
-    fn surfaces(&self, app: &App, deadline: Deadline) -> Result<Vec<Surface>>;
+    /// Open menus, dialogs and popovers of an application, innermost last; of one kind, if a kind is given. A menu bar is
+    /// listed only when it is asked for.
+    fn surfaces(&self, app: &App, kind: Option<SurfaceKind>, deadline: Deadline) -> Result<Vec<Surface>>;
     /// Whether this process still lives.
     fn process_state(&self, pid: u32, instance: Option<&str>) -> ProcessState;
 

@@ -1,1 +1,28 @@
-//! placeholder
+//! Runs commands on any [`Platform`](agent_desktop_core::platform::Platform).
+//!
+//! This is the only place that decides what a command means. Every door (command line, MCP, daemon, C library) turns
+//! its input into a [`Command`], calls [`execute`], and prints the [`Response`]. The store on disk, the interaction
+//! lease, the policy, the waits and the envelope live here; what an operating system does lives below the trait.
+
+pub mod act;
+pub mod action_reply;
+pub mod commands;
+pub mod context;
+pub mod envelope;
+mod execute;
+pub mod lease;
+pub mod log;
+pub mod output;
+pub mod picture;
+pub mod policy;
+pub mod resolve;
+mod private_files;
+pub mod store;
+pub mod targets;
+pub mod trace;
+pub mod unavailable;
+pub mod wire;
+
+pub use commands::Command;
+pub use context::{Context, Format, Options};
+pub use execute::{Response, execute};

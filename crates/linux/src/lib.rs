@@ -1,1 +1,18 @@
-//! placeholder
+//! agent-desktop on Linux: applications through AT-SPI, windows, input and pictures through X11.
+
+mod act;
+mod bus;
+mod dbus;
+pub mod desktop_entry;
+mod host;
+pub mod launch;
+mod map;
+mod platform;
+pub mod process;
+mod start;
+mod surfaces;
+mod tree;
+pub mod window_system;
+
+pub use dbus::{Malformed, Message, Reader};
+pub use platform::Linux;

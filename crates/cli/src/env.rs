@@ -1,0 +1,66 @@
+//! Every environment variable that agent-desktop reads.
+//!
+//! Nothing else in the program looks at the environment, except that a platform finds its desktop by the usual ones
+//! (`DISPLAY`, `WAYLAND_DISPLAY`, `DBUS_SESSION_BUS_ADDRESS`).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use agent_desktop_core::error::{Error, Result};
+use agent_desktop_engine::Options;
+use agent_desktop_engine::context::MAX_TIMEOUT_MS;
+
+/// The state root itself: an absolute path of a directory of the user. Default: `~/.agent-desktop`.
+pub(crate) const HOME: &str = "AGENT_DESKTOP_HOME";
+/// The session when there is no `--session`.
+pub(crate) const SESSION: &str = "AGENT_DESKTOP_SESSION";
+/// Deadline of every command that has `--timeout-ms` and is called without it, in milliseconds.
+pub(crate) const TIMEOUT_MS: &str = "AGENT_DESKTOP_TIMEOUT_MS";
+/// Number of an open descriptor by which our parent holds the interaction lease for us.
+pub(crate) const LEASE_FD: &str = "AGENT_DESKTOP_INTERACTION_LEASE_FD";
+/// `1`: print on stderr what the command cost, as `stats: calls=… waits=…`.
+pub(crate) const STATS: &str = "AGENT_DESKTOP_STATS";
+/// Filter for diagnostics on stderr: `off`, `error`, `warn`, `info`, `debug`, `trace`.
+pub(crate) const LOG: &str = "RUST_LOG";
+/// The user's home directory, below which the state root is by default.
+const USER_HOME: [&str; 2] = ["HOME", "USERPROFILE"];
+/// The user's runtime directory, in which the interaction lock is.
+const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
+
+fn path(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Whether statistics are asked for.
+pub(crate) fn wants_statistics() -> bool {
+    std::env::var_os(STATS).is_some_and(|value| value == "1")
+}
+
+/// The log filter, if there is one.
+pub(crate) fn log_filter() -> Option<String> {
+    std::env::var(LOG).ok()
+}
+
+/// What the environment says about how commands run.
+///
+/// # Errors
+/// `INVALID_ARGS` for a deadline that is no number.
+pub(crate) fn options() -> Result<Options> {
+    let mut options = Options {
+        state_root: std::env::var_os(HOME),
+        user_home: USER_HOME.into_iter().find_map(path),
+        session_fallback: std::env::var_os(SESSION),
+        timeout_ms: std::env::var_os(TIMEOUT_MS).map(milliseconds).transpose()?,
+        ..Options::default()
+    };
+    options.lease.runtime_dir = path(RUNTIME_DIR);
+    options.lease.inherited = std::env::var_os(LEASE_FD).map(|value| value.to_string_lossy().into_owned());
+    Ok(options)
+}
+
+fn milliseconds(value: OsString) -> Result<u64> {
+    let number = value.into_string().ok().and_then(|text| text.trim().parse().ok());
+    number.filter(|&number| number <= MAX_TIMEOUT_MS).ok_or_else(|| {
+        Error::invalid(format!("{TIMEOUT_MS} is not a number of milliseconds up to {MAX_TIMEOUT_MS}"))
+    })
+}

@@ -1,0 +1,557 @@
+//! What each action does, and by what it is judged.
+//!
+//! Every function here sends something at most once for each step it reports, and says with the error what had been sent
+//! when it failed. The semantic way is taken where the element offers it; the physical ways only where the report allowed
+//! them, which it does only with `--headed`.
+
+use std::time::Duration;
+
+use agent_desktop_core::action::{Action, Direction, MouseButton};
+use agent_desktop_core::actionability::{Report, Route};
+use agent_desktop_core::delivery::{Delivery, Step, StepOutcome};
+use agent_desktop_core::error::{Error, ErrorCode, Result};
+use agent_desktop_core::geometry::Point;
+use agent_desktop_core::key::{Chord, Key, Modifier};
+use agent_desktop_core::platform::{Input, Operation, Performed, Surface, SurfaceKind};
+use agent_desktop_core::role::Role;
+use agent_desktop_core::state::State;
+use agent_desktop_core::tree::{Handle, Node};
+
+use super::evidence::{STATE_LIMIT, click_had_effect, watch};
+use super::{Done, Request, read};
+use crate::context::Context;
+use crate::resolve::{Loaded, Resolved};
+
+/// How long a context menu may take to appear.
+const MENU_LIMIT: Duration = Duration::from_millis(600);
+/// Numbers closer than this are equal.
+const NUMBER_TOLERANCE: f64 = 1e-6;
+
+pub(super) struct Performer<'a, 'c> {
+    pub(super) context: &'a Context<'c>,
+    pub(super) loaded: &'a Loaded,
+    pub(super) resolved: &'a Resolved,
+    pub(super) report: &'a Report,
+}
+
+impl Performer<'_, '_> {
+    pub(super) fn perform(&self, request: Request<'_>) -> Result<Done> {
+        match request {
+            Request::Type(text) => self.type_text(text),
+            Request::SetValue(value) => self.set_value(value),
+            Request::Select(value) => self.select(value),
+            Request::Scroll(direction, amount) => self.scroll(direction, amount),
+            Request::Plain(action) => match action {
+                Action::RightClick => self.right_click(),
+                Action::DoubleClick => self.clicks(2),
+                Action::TripleClick => self.clicks(3),
+                Action::SetFocus => self.focus(),
+                Action::Clear => self.set_value(""),
+                Action::Toggle => self.switch(None),
+                Action::Check => self.switch(Some(true)),
+                Action::Uncheck => self.switch(Some(false)),
+                Action::Expand => self.set_expanded(true),
+                Action::Collapse => self.set_expanded(false),
+                Action::ScrollTo => self.scroll_to(),
+                _ => self.click(),
+            },
+        }
+    }
+
+    pub(super) fn subject(&self) -> String {
+        self.loaded.subject()
+    }
+
+    pub(super) fn node(&self) -> &Node {
+        &self.resolved.node
+    }
+
+    pub(super) fn by(&self, route: Route) -> bool {
+        self.report.route == Some(route)
+    }
+
+    /// Sends one semantic operation. `None`: the element does not offer it, nothing was sent.
+    pub(super) fn send(&self, handle: &Handle, operation: &Operation) -> Result<Option<Step>> {
+        self.context.begin_delivery();
+        match self.context.platform.perform(handle, operation, self.context.deadline)? {
+            Performed::Done { label, .. } => Ok(Some(Step::semantic(label, StepOutcome::Succeeded))),
+            Performed::NotOffered => Ok(None),
+            Performed::Refused { label, native } => Err(Error::new(
+                ErrorCode::ActionFailed,
+                format!("{} refused {label}", self.subject()),
+            )
+            .platform_detail(native)
+            .hint("it may be disabled or busy; look at it again, or allow the mouse and keyboard with --headed")
+            .delivery(Delivery::NotDelivered)),
+        }
+    }
+
+    fn not_offered(&self, what: &str) -> Error {
+        Error::new(ErrorCode::ActionNotSupported, format!("{} does not offer {what} any more", self.subject()))
+            .hint("take a new snapshot and look at its available_actions")
+            .delivery(Delivery::NotDelivered)
+    }
+
+    pub(super) fn input(&self, label: &'static str, input: &Input) -> Result<Step> {
+        self.context.begin_delivery();
+        self.context.platform.input(input, self.context.deadline)?;
+        Ok(Step::physical(label, StepOutcome::Succeeded))
+    }
+
+    pub(super) fn point(&self) -> Point {
+        self.report
+            .verified_point
+            .unwrap_or_else(|| self.node().bounds.map(|bounds| bounds.center()).unwrap_or(Point { x: 0.0, y: 0.0 }))
+    }
+
+    pub(super) fn pointer_click(&self, label: &'static str, at: Point, button: MouseButton, count: u32) -> Result<Step> {
+        self.input(label, &Input::Click { at, button, count, modifiers: Vec::new() })
+    }
+
+    pub(super) fn chord(&self, label: &'static str, modifiers: &[Modifier], key: Key) -> Result<Step> {
+        self.input(label, &Input::Chord(Chord { modifiers: modifiers.to_vec(), key }))
+    }
+
+    /// Open menus and dialogs. A listing that fails never fails the action.
+    pub(super) fn surfaces(&self, kind: Option<SurfaceKind>) -> Vec<Surface> {
+        self.context.platform.surfaces(&self.loaded.app(), kind, self.context.deadline).unwrap_or_default()
+    }
+
+    pub(super) fn failed(&self, what: String) -> Error {
+        Error::new(ErrorCode::ActionFailed, what).delivery(Delivery::Unverified)
+    }
+
+    pub(super) fn done(&self, steps: Vec<Step>, after: Option<Node>) -> Done {
+        Done { steps, after, surfaces: Vec::new() }
+    }
+
+    fn click(&self) -> Result<Done> {
+        let step = if self.by(Route::Pointer) {
+            self.pointer_click("pointer_click", self.point(), MouseButton::Left, 1)?
+        } else {
+            self.send(&self.resolved.handle, &Operation::Activate)?.ok_or_else(|| self.not_offered("a click"))?
+        };
+        let (after, was_seen) = click_had_effect(self.context, self.resolved, &self.loaded.app())?;
+        Ok(Done {
+            steps: vec![step.verified(was_seen)],
+            after,
+            surfaces: self.surfaces(None),
+        })
+    }
+
+    fn clicks(&self, count: u32) -> Result<Done> {
+        let label = if count == 2 { "pointer_double_click" } else { "pointer_triple_click" };
+        let step = self.pointer_click(label, self.point(), MouseButton::Left, count)?;
+        let (after, was_seen) = click_had_effect(self.context, self.resolved, &self.loaded.app())?;
+        Ok(Done { steps: vec![step.verified(was_seen)], after, surfaces: self.surfaces(None) })
+    }
+
+    fn right_click(&self) -> Result<Done> {
+        // A menu that was open before proves nothing.
+        let before: Vec<Handle> =
+            self.surfaces(Some(SurfaceKind::Menu)).into_iter().map(|surface| surface.handle).collect();
+        let step = if self.by(Route::Pointer) {
+            self.pointer_click("pointer_right_click", self.point(), MouseButton::Right, 1)?
+        } else {
+            self.send(&self.resolved.handle, &Operation::ShowMenu)?
+                .ok_or_else(|| self.not_offered("a context menu"))?
+        };
+        let until = self.context.deadline.within(self.context.now(), MENU_LIMIT);
+        loop {
+            let is_new = |surface: &Surface| {
+                matches!(surface.kind, "menu" | "context_menu") && !before.contains(&surface.handle)
+            };
+            let surfaces = self.surfaces(None);
+            let has_opened = surfaces.iter().any(is_new);
+            if has_opened || !self.context.pause_until(until, Duration::from_millis(25)) {
+                return Ok(Done { steps: vec![step.verified(has_opened)], after: None, surfaces });
+            }
+        }
+    }
+
+    fn focus(&self) -> Result<Done> {
+        if self.node().states.has(State::Focused) {
+            let step = Step::semantic("focus", StepOutcome::Skipped).verified(true);
+            return Ok(self.done(vec![step], Some(self.node().clone())));
+        }
+        let step = self
+            .send(&self.resolved.handle, &Operation::Focus)?
+            .ok_or_else(|| self.not_offered("the keyboard focus"))?;
+        let (after, was_seen) =
+            watch(self.context, self.resolved, STATE_LIMIT, |node| node.states.has(State::Focused))?;
+        Ok(self.done(vec![step.verified(was_seen)], after))
+    }
+
+    /// Toggle (`None`), check or uncheck.
+    fn switch(&self, wanted: Option<bool>) -> Result<Done> {
+        let is_on = |node: &Node| node.states.has(State::Checked) || node.states.has(State::Pressed);
+        let is_mixed = |node: &Node| node.states.has(State::Indeterminate);
+        let before = self.node();
+        if wanted == Some(is_on(before)) && !is_mixed(before) {
+            let step = Step::semantic("toggle", StepOutcome::Skipped).verified(true);
+            return Ok(self.done(vec![step], Some(before.clone())));
+        }
+        let mut steps = Vec::new();
+        // A third state may lie between the two that can be asked for.
+        for _ in 0..3 {
+            let step = if self.by(Route::Pointer) {
+                self.pointer_click("pointer_click", self.point(), MouseButton::Left, 1)?
+            } else {
+                self.send(&self.resolved.handle, &Operation::Toggle)?
+                    .ok_or_else(|| self.not_offered("toggling"))?
+            };
+            let from = match steps.is_empty() {
+                true => (is_on(before), is_mixed(before)),
+                false => read(self.context, self.resolved, self.context.deadline)?
+                    .map_or((is_on(before), is_mixed(before)), |node| (is_on(&node), is_mixed(&node))),
+            };
+            let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, |node| match wanted {
+                Some(wanted) => is_on(node) == wanted && !is_mixed(node),
+                None => (is_on(node), is_mixed(node)) != from,
+            })?;
+            steps.push(step.verified(was_seen));
+            if was_seen {
+                return Ok(self.done(steps, after));
+            }
+            let moved_on = after.as_ref().is_some_and(|node| (is_on(node), is_mixed(node)) != from);
+            if wanted.is_none() || !moved_on {
+                return match after {
+                    Some(after) => Err(self.failed(format!(
+                        "{} was toggled and is still {}",
+                        self.subject(),
+                        if is_mixed(&after) { "indeterminate" } else if is_on(&after) { "on" } else { "off" }
+                    ))),
+                    None => Ok(self.done(steps, None)),
+                };
+            }
+        }
+        Err(self.failed(format!("{} does not reach the state asked for", self.subject())))
+    }
+
+    fn set_expanded(&self, open: bool) -> Result<Done> {
+        let is_open = |node: &Node| node.states.has(State::Expanded);
+        if is_open(self.node()) == open && (open || self.node().role.is_expandable()) {
+            let label = if open { "expand" } else { "collapse" };
+            let step = Step::semantic(label, StepOutcome::Skipped).verified(true);
+            // A combo box that never says it is expanded may be open all the same.
+            if open || self.node().role != Role::ComboBox || self.surfaces(None).is_empty() {
+                return Ok(self.done(vec![step], Some(self.node().clone())));
+            }
+        }
+        let before = self.surfaces(None).len();
+        let mut steps = Vec::new();
+        if self.by(Route::Pointer) {
+            steps.push(self.pointer_click("pointer_click", self.point(), MouseButton::Left, 1)?);
+            if self.node().role == Role::TreeItem {
+                let key = if open { Key::Right } else { Key::Left };
+                steps.push(self.chord(if open { "key_expand" } else { "key_collapse" }, &[], key)?);
+            }
+        } else {
+            steps.push(
+                self.send(&self.resolved.handle, &Operation::SetExpanded(open))?
+                    .ok_or_else(|| self.not_offered(if open { "expanding" } else { "collapsing" }))?,
+            );
+        }
+        let (after, mut was_seen) =
+            watch(self.context, self.resolved, STATE_LIMIT, |node| is_open(node) == open)?;
+        let surfaces = self.surfaces(None);
+        // Some combo boxes and menu buttons have no such state; their list is seen instead.
+        was_seen |= if open { surfaces.len() > before } else { surfaces.len() < before };
+        if !was_seen && after.as_ref().is_some_and(|node| node.role == Role::TreeItem) {
+            return Err(self.failed(format!(
+                "{} did not {}",
+                self.subject(),
+                if open { "expand" } else { "collapse" }
+            )));
+        }
+        let steps = steps.into_iter().map(|step| step.verified(was_seen)).collect();
+        Ok(Done { steps, after, surfaces })
+    }
+
+    fn scroll(&self, direction: Direction, amount: u32) -> Result<Done> {
+        if self.by(Route::Pointer) {
+            let lines = amount.cast_signed();
+            let (dy, dx) = match direction {
+                Direction::Up => (lines, 0),
+                Direction::Down => (-lines, 0),
+                Direction::Left => (0, lines),
+                Direction::Right => (0, -lines),
+            };
+            let step = self.input(
+                "pointer_wheel",
+                &Input::Wheel { at: self.point(), dy, dx, modifiers: Vec::new() },
+            )?;
+            return Ok(self.done(vec![step], None));
+        }
+        let mut steps = Vec::new();
+        for _ in 0..amount {
+            self.context.begin_delivery();
+            let operation = Operation::Scroll(direction);
+            match self.context.platform.perform(&self.resolved.handle, &operation, self.context.deadline)? {
+                // The platform reads the bar back: it moved.
+                Performed::Done { label, .. } => {
+                    steps.push(Step::semantic(label, StepOutcome::Succeeded).verified(true));
+                }
+                Performed::NotOffered if steps.is_empty() => {
+                    return Err(Error::new(
+                        ErrorCode::ActionNotSupported,
+                        format!("{} cannot be scrolled {}", self.subject(), direction.as_str()),
+                    )
+                    .kind("scroll_advertised_but_inert")
+                    .hint("add --headed to turn the mouse wheel over it")
+                    .delivery(Delivery::NotDelivered));
+                }
+                Performed::NotOffered => break,
+                Performed::Refused { label, .. } => {
+                    if steps.is_empty() {
+                        // Already at the end: nothing to do.
+                        steps.push(Step::semantic(label, StepOutcome::Skipped).verified(true));
+                    }
+                    break;
+                }
+            }
+        }
+        // One line for a thousand equal ones.
+        steps.truncate(1);
+        Ok(self.done(steps, read(self.context, self.resolved, self.context.deadline)?))
+    }
+
+    fn scroll_to(&self) -> Result<Done> {
+        let window = self.resolved.window.bounds;
+        let is_in_view = |node: &Node| {
+            let is_inside = match (node.bounds, window) {
+                (Some(bounds), Some(window)) => {
+                    !bounds.is_empty() && window.contains(bounds.center())
+                }
+                (Some(bounds), None) => !bounds.is_empty(),
+                (None, _) => false,
+            };
+            is_inside && !node.states.has(State::Hidden) && !node.states.has(State::Offscreen)
+        };
+        let step = self.send(&self.resolved.handle, &Operation::ScrollIntoView)?;
+        let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, is_in_view)?;
+        match step {
+            Some(step) => Ok(self.done(vec![step.verified(was_seen)], after)),
+            None if was_seen => {
+                let step = Step::semantic("scroll_into_view", StepOutcome::Skipped).verified(true);
+                Ok(self.done(vec![step], after))
+            }
+            None => Err(Error::new(
+                ErrorCode::ActionNotSupported,
+                format!("{} cannot be scrolled into view", self.subject()),
+            )
+            .hint("scroll what contains it, or add --headed and turn the wheel over it")
+            .delivery(Delivery::NotDelivered)),
+        }
+    }
+
+    fn set_value(&self, value: &str) -> Result<Done> {
+        let action = self.report.action;
+        let node = self.node();
+        if self.by(Route::Keyboard) {
+            return self.key_in(value, true);
+        }
+        let number = value.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        let takes_numbers = node.number.is_some() && node.role.is_numeric() && action == Action::SetValue;
+        if takes_numbers {
+            let Some(number) = number else {
+                return Err(Error::invalid(format!("{} takes a number", self.subject()))
+                    .delivery(Delivery::NotDelivered));
+            };
+            return self.set_number(number);
+        }
+        let step = self
+            .send(&self.resolved.handle, &Operation::SetText(value.to_owned()))?
+            .ok_or_else(|| self.not_offered("setting its value"))?;
+        self.judge_text(vec![step], value)
+    }
+
+    fn set_number(&self, wanted: f64) -> Result<Done> {
+        if let Some(range) = self.node().number
+            && (wanted < range.minimum - NUMBER_TOLERANCE || wanted > range.maximum + NUMBER_TOLERANCE)
+        {
+            return Err(Error::invalid(format!(
+                "{} takes numbers from {} to {}",
+                self.subject(),
+                range.minimum,
+                range.maximum
+            ))
+            .delivery(Delivery::NotDelivered));
+        }
+        let step = self
+            .send(&self.resolved.handle, &Operation::SetNumber(wanted))?
+            .ok_or_else(|| self.not_offered("setting its number"))?;
+        let is_set = |node: &Node| {
+            node.number.is_some_and(|number| (number.current - wanted).abs() <= NUMBER_TOLERANCE)
+        };
+        let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, is_set)?;
+        if was_seen {
+            return Ok(self.done(vec![step.verified(true)], after));
+        }
+        match after.as_ref().and_then(|node| node.number) {
+            Some(number) => Err(self
+                .failed(format!("{} was set and stands at {}", self.subject(), number.current))
+                .hint("it may move in steps; ask for a number it can stand at")),
+            None => Ok(self.done(vec![step.verified(false)], after)),
+        }
+    }
+
+    /// Compares what the element reads with what it was made to be.
+    fn judge_text(&self, steps: Vec<Step>, wanted: &str) -> Result<Done> {
+        let is_secret = self.node().states.has(State::Secure);
+        let wanted_length = wanted.chars().count() as u32;
+        let is_set = |node: &Node| {
+            if is_secret {
+                node.text_length.unwrap_or(0) == wanted_length
+            } else {
+                same_text(node.value.as_deref().unwrap_or(""), wanted)
+            }
+        };
+        let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, is_set)?;
+        let can_be_read = after
+            .as_ref()
+            .is_some_and(|node| !node.gaps.value && (node.text_length.is_some() || node.value.is_some()));
+        if !was_seen && can_be_read {
+            let length = after.as_ref().and_then(|node| node.text_length).unwrap_or(0);
+            return Err(self
+                .failed(format!(
+                    "{} took the text and does not have it: it reads {length} characters, {wanted_length} were sent",
+                    self.subject()
+                ))
+                .hint("it may limit or reformat its text, or ignore the accessibility interface; look at it, \
+                       or add --headed to type with the keyboard")
+                .detail("read_characters", length)
+                .detail("sent_characters", wanted_length));
+        }
+        let steps = steps.into_iter().map(|step| step.verified(was_seen)).collect();
+        Ok(self.done(steps, after))
+    }
+
+    fn type_text(&self, text: &str) -> Result<Done> {
+        if self.by(Route::Keyboard) {
+            return self.key_in(text, false);
+        }
+        let before = self.node().clone();
+        let step = self
+            .send(&self.resolved.handle, &Operation::InsertText(text.to_owned()))?
+            .ok_or_else(|| self.not_offered("typing"))?;
+        self.judge_typed(vec![step], &before, text, STATE_LIMIT)
+    }
+
+    /// Compares the text before and after typing.
+    fn judge_typed(&self, steps: Vec<Step>, before: &Node, text: &str, limit: Duration) -> Result<Done> {
+        let count = text.chars().count() as u32;
+        let had = before.text_length.unwrap_or(0);
+        let old = before.value.clone().unwrap_or_default();
+        let is_secret = before.states.has(State::Secure);
+        let is_typed = |node: &Node| {
+            let has = node.text_length.unwrap_or(0);
+            if is_secret {
+                return has == had + count;
+            }
+            let new = node.value.as_deref().unwrap_or("");
+            // Inserted somewhere, or put in place of a selection: the rest is still around it.
+            new != old && contains_text(new, text)
+        };
+        let (after, was_seen) = watch(self.context, self.resolved, limit, is_typed)?;
+        let can_be_read = after
+            .as_ref()
+            .is_some_and(|node| !node.gaps.value && (node.text_length.is_some() || node.value.is_some()));
+        if !was_seen && can_be_read && count > 0 {
+            let has = after.as_ref().and_then(|node| node.text_length).unwrap_or(0);
+            return Err(self
+                .failed(format!(
+                    "{} does not have what was typed: it had {had} characters and has {has}, {count} were sent",
+                    self.subject()
+                ))
+                .hint("it may limit or reformat its text, or ignore the accessibility interface; look at it, \
+                       or add --headed to type with the keyboard")
+                .detail("characters_before", had)
+                .detail("characters_after", has)
+                .detail("characters_sent", count));
+        }
+        let steps = steps.into_iter().map(|step| step.verified(was_seen)).collect();
+        Ok(self.done(steps, after))
+    }
+
+    /// Types with the keyboard, into the element once it has the focus.
+    fn key_in(&self, text: &str, replace: bool) -> Result<Done> {
+        let mut steps = Vec::new();
+        if !self.node().states.has(State::Focused) {
+            steps.push(self.give_focus()?);
+        }
+        if replace {
+            steps.push(self.chord("key_select_all", &[Modifier::Ctrl], Key::Char('a'))?);
+            steps.push(self.chord("key_delete", &[], Key::Backspace)?);
+        }
+        if !text.is_empty() {
+            steps.push(self.input("key_text", &Input::Text(text.to_owned()))?);
+        }
+        // An application may be slower to take keys than we are to send them.
+        let patience = STATE_LIMIT + Duration::from_millis(2 * text.chars().count() as u64);
+        if replace { self.judge_text(steps, text) } else { self.judge_typed(steps, self.node(), text, patience) }
+    }
+
+    /// Gives the element the keyboard focus: by its interface, else by a click on it.
+    fn give_focus(&self) -> Result<Step> {
+        self.context.begin_delivery();
+        let operation = Operation::Focus;
+        let asked = self.context.platform.perform(&self.resolved.handle, &operation, self.context.deadline)?;
+        if let Performed::Done { label, .. } = asked {
+            let (_, has_focus) =
+                watch(self.context, self.resolved, STATE_LIMIT / 2, |node| node.states.has(State::Focused))?;
+            if has_focus {
+                return Ok(Step::semantic(label, StepOutcome::Succeeded).verified(true));
+            }
+        }
+        let bounds = self.node().bounds.filter(|bounds| !bounds.is_empty()).ok_or_else(|| {
+            Error::new(ErrorCode::ActionFailed, format!("{} does not take the keyboard focus", self.subject()))
+                .delivery(Delivery::NotDelivered)
+        })?;
+        let at = bounds.center();
+        let hit = self.context.platform.hit_test(
+            &self.resolved.handle,
+            &self.resolved.window,
+            at,
+            self.context.deadline,
+        )?;
+        if let agent_desktop_core::platform::Hit::Other { role, name, .. } = hit {
+            let cover = agent_desktop_core::outline::describe(role, name.as_deref());
+            return Err(Error::new(
+                ErrorCode::ActionFailed,
+                format!("{} does not take the keyboard focus and is covered by {cover}", self.subject()),
+            )
+            .delivery(Delivery::NotDelivered));
+        }
+        let step = self.pointer_click("pointer_focus", at, MouseButton::Left, 1)?;
+        let (_, has_focus) =
+            watch(self.context, self.resolved, STATE_LIMIT, |node| node.states.has(State::Focused))?;
+        Ok(step.verified(has_focus))
+    }
+}
+
+/// Whether two texts are the same to a person: line ends and trailing line breaks aside.
+fn same_text(one: &str, other: &str) -> bool {
+    let fold = |text: &str| text.replace("\r\n", "\n").trim_end_matches('\n').to_owned();
+    one == other || fold(one) == fold(other)
+}
+
+fn contains_text(whole: &str, part: &str) -> bool {
+    whole.contains(part) || whole.replace("\r\n", "\n").contains(&part.replace("\r\n", "\n"))
+        // A tabulator or a line break may have moved on instead of being typed.
+        || whole.contains(part.trim_end_matches(['\n', '\t', '\r'])) && part.ends_with(['\n', '\t', '\r'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_ends_do_not_make_texts_differ() {
+        assert!(same_text("a\r\nb\n", "a\nb"));
+        assert!(!same_text("a b", "a  b"));
+        assert!(contains_text("one\r\ntwo", "one\ntwo"));
+        assert!(contains_text("name", "name\n"));
+        assert!(!contains_text("nam", "name"));
+    }
+}

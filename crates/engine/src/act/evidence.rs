@@ -1,0 +1,136 @@
+//! Seeing whether something happened.
+//!
+//! Effects are looked for on the element itself, read anew, and on the windows of its application. Not seeing one is not
+//! proof that there was none; seeing the opposite is.
+
+use std::time::Duration;
+
+use agent_desktop_core::error::Result;
+use agent_desktop_core::platform::{App, Window};
+use agent_desktop_core::state::State;
+use agent_desktop_core::tree::Node;
+
+use super::read;
+use crate::action_reply::PostState;
+use crate::context::Context;
+use crate::resolve::Resolved;
+
+/// How long a state, a value or a selection may take to change.
+pub(super) const STATE_LIMIT: Duration = Duration::from_millis(600);
+/// How long a click may take to show an effect on its element or its windows. Longer than a Qt button's animation.
+pub(super) const CLICK_LIMIT: Duration = Duration::from_millis(200);
+/// Pause between two looks.
+const POLL: Duration = Duration::from_millis(20);
+
+/// What the element looked like afterwards, for replies.
+pub(super) fn post_state(node: &Node) -> PostState {
+    PostState {
+        role: node.role.as_str(),
+        states: node.states.iter().map(State::as_str).collect(),
+        value: node.value.clone().filter(|_| !node.states.has(State::Secure)),
+        enabled: Some(!node.states.has(State::Disabled)),
+        hidden: node.states.has(State::Hidden).then_some(true),
+        offscreen: node.states.has(State::Offscreen).then_some(true),
+    }
+}
+
+/// Reads the element until it is as wanted, or `limit` has passed; gives the last reading and whether it was as wanted.
+pub(super) fn watch(
+    context: &Context<'_>,
+    resolved: &Resolved,
+    limit: Duration,
+    is_wanted: impl Fn(&Node) -> bool,
+) -> Result<(Option<Node>, bool)> {
+    let until = context.deadline.within(context.now(), limit);
+    let mut last = None;
+    loop {
+        match read(context, resolved, context.deadline) {
+            Ok(Some(node)) => {
+                let is_done = is_wanted(&node);
+                last = Some(node);
+                if is_done {
+                    return Ok((last, true));
+                }
+            }
+            // It is gone: whatever was wanted of it will not be seen any more.
+            Ok(None) => return Ok((None, false)),
+            Err(error) if error.is_retryable() => {}
+            Err(error) => return Err(error),
+        }
+        if !context.pause_until(until, POLL) {
+            return Ok((last, false));
+        }
+    }
+}
+
+/// Whether anything that a click could have caused is different.
+pub(super) fn differs(before: &Node, after: &Node) -> bool {
+    let lasting = |node: &Node| {
+        // A click may move the focus without doing anything else.
+        let mut states = node.states;
+        states.remove(State::Focused);
+        states
+    };
+    lasting(before) != lasting(after)
+        || before.value != after.value
+        || before.name != after.name
+        || before.text_length != after.text_length
+}
+
+/// Whether a click showed an effect: the element changed or went away, or a window came, went or took the focus.
+pub(super) fn click_had_effect(
+    context: &Context<'_>,
+    resolved: &Resolved,
+    app: &App,
+) -> Result<(Option<Node>, bool)> {
+    let until = context.deadline.within(context.now(), CLICK_LIMIT);
+    let before = outline_of(&resolved.windows);
+    let mut last = None;
+    loop {
+        match read(context, resolved, context.deadline) {
+            Ok(Some(node)) => {
+                let has_changed = differs(&resolved.node, &node);
+                last = Some(node);
+                if has_changed {
+                    return Ok((last, true));
+                }
+            }
+            Ok(None) => return Ok((None, true)),
+            // An application that is busy with what the click started does not answer; that is no evidence.
+            Err(error) if error.is_retryable() => return Ok((last, false)),
+            Err(error) => return Err(error),
+        }
+        if !context.pause_until(until, POLL * 2) {
+            // The last look is at the windows: they cost more than the element.
+            let windows = context.platform.windows(Some(app), context.deadline);
+            let has_changed = windows.is_ok_and(|windows| outline_of(&windows) != before);
+            return Ok((last, has_changed));
+        }
+    }
+}
+
+fn outline_of(windows: &[Window]) -> Vec<(String, String, bool)> {
+    let mut outline: Vec<_> = windows
+        .iter()
+        .map(|window| (window.id.clone(), window.title.clone(), window.is_focused))
+        .collect();
+    outline.sort();
+    outline
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agent_desktop_core::role::Role;
+    use agent_desktop_core::tree::Handle;
+
+    #[test]
+    fn focus_alone_is_no_effect_of_a_click() {
+        let before = Node::new(Role::Button, Handle::new("x"));
+        let mut after = before.clone();
+        after.states.insert(State::Focused);
+        assert!(!differs(&before, &after));
+        after.states.insert(State::Pressed);
+        assert!(differs(&before, &after));
+    }
+}

@@ -1,0 +1,415 @@
+//! Acting on an element: the one sequence that every ref action goes through.
+//!
+//! Resolve and check until it can be acted on, without disturbing anybody; take the lease; look again; act once; see
+//! whether it happened. Decided here: the order, what is waited for, and what a failure says about delivery. What each
+//! action does is in `dispatch.rs`; whether an element can be acted on is core's to judge.
+
+mod dispatch;
+mod evidence;
+mod pointer;
+mod select;
+
+use std::time::Duration;
+
+use agent_desktop_core::action::{Action, Direction};
+use agent_desktop_core::actionability::{self, Report, Route, SAMPLE_INTERVAL, Situation, Stability, hit_points};
+use agent_desktop_core::deadline::Deadline;
+use agent_desktop_core::delivery::{Delivery, Step};
+use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
+use agent_desktop_core::platform::{Hit, Operation, Reading, Surface, Window, WindowOperation};
+use agent_desktop_core::role::Role;
+use agent_desktop_core::tree::Node;
+
+use crate::action_reply::{ActionReply, Details};
+use crate::context::Context;
+use crate::resolve::{self, Loaded, Resolved};
+use crate::trace::Field;
+use crate::wire::SurfaceData;
+
+pub use pointer::{Aim, aim};
+
+/// Pause between two looks at an element that cannot be acted on yet.
+const POLL: Duration = Duration::from_millis(100);
+/// The same when it only has to be watched a little longer.
+const POLL_STABILITY: Duration = Duration::from_millis(16);
+/// How long the focus of a window may take to arrive, and how far apart its two confirmations are.
+const FOCUS_LIMIT: Duration = Duration::from_millis(750);
+const FOCUS_CONFIRM: Duration = Duration::from_millis(50);
+
+/// What is asked of an element.
+#[derive(Clone, Copy, Debug)]
+pub enum Request<'a> {
+    /// An action without an argument.
+    Plain(Action),
+    /// Insert this text.
+    Type(&'a str),
+    /// Make this the value.
+    SetValue(&'a str),
+    /// Choose the item of this name.
+    Select(&'a str),
+    /// Move the view by so many lines.
+    Scroll(Direction, u32),
+}
+
+impl Request<'_> {
+    /// The action it is.
+    pub const fn action(&self) -> Action {
+        match self {
+            Request::Plain(action) => *action,
+            Request::Type(_) => Action::TypeText,
+            Request::SetValue(_) => Action::SetValue,
+            Request::Select(_) => Action::Select,
+            Request::Scroll(..) => Action::Scroll,
+        }
+    }
+}
+
+/// What was done, and the element before and after.
+struct Done {
+    steps: Vec<Step>,
+    after: Option<Node>,
+    surfaces: Vec<Surface>,
+}
+
+/// Counts of the waiting, for `details.auto_wait`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waited {
+    resolve_attempts: u32,
+    preflight_attempts: u32,
+    was_ambiguous: bool,
+}
+
+/// Carries out a request on the element of a ref.
+///
+/// # Errors
+/// Those of resolution; `TIMEOUT` of kind `actionability_timeout` with the last report when it could not be acted on in
+/// time; `ACTION_NOT_SUPPORTED`, `POLICY_DENIED`; `ACTION_FAILED` when it was done and did not work.
+pub fn run(
+    context: &Context<'_>,
+    reference: &str,
+    snapshot: Option<&str>,
+    request: Request<'_>,
+) -> Result<ActionReply> {
+    let action = request.action();
+    let loaded = resolve::load(context, reference, snapshot)?;
+    if action.is_physical_only() && !context.options.headed {
+        return Err(crate::policy::needs_headed(action.as_str()));
+    }
+    let name = loaded.target.to_string();
+    let labels = [("ref", Field::Text(&name)), ("action", Field::Text(action.as_str()))];
+    context.trace("actionability.check.start", &labels)?;
+    let mut waited = Waited::default();
+    if !context.is_single_attempt {
+        wait_until_actionable(context, &loaded, action, &mut waited)?;
+    }
+    let lease = context.take_lease()?;
+    let leased_at = context.now();
+    let (resolved, report) = final_check(context, &loaded, action, context.options.headed)?;
+    context.trace("actionability.check.ok", &labels)?;
+    context.trace("action.dispatch.start", &labels)?;
+    let performer = dispatch::Performer { context, loaded: &loaded, resolved: &resolved, report: &report };
+    let done = performer.perform(request)?;
+    context.trace("action.dispatch.ok", &labels)?;
+    let mut reply = ActionReply::new(action.as_str(), &done.steps);
+    if has_post_state(action) {
+        reply.post_state = done.after.as_ref().map(evidence::post_state);
+    }
+    reply.surfaces = done.surfaces.iter().map(SurfaceData::from).collect();
+    let held_ms = context.now().saturating_duration_since(leased_at).as_millis() as u64;
+    reply.details = details(&waited, lease.contention_count, held_ms);
+    drop(lease);
+    Ok(reply)
+}
+
+fn details(waited: &Waited, contention: u64, held_ms: u64) -> Details {
+    let mut entries = vec![(
+        "auto_wait".to_owned(),
+        facts([
+            ("read_only_resolve_attempts", waited.resolve_attempts.into()),
+            ("read_only_preflight_attempts", waited.preflight_attempts.into()),
+            ("lease_contention_count", contention.into()),
+            ("lease_hold_ms", held_ms.into()),
+        ]),
+    )];
+    if waited.was_ambiguous {
+        entries.push(("transient_ambiguity".to_owned(), Fact::Bool(true)));
+    }
+    Details(entries)
+}
+
+const fn has_post_state(action: Action) -> bool {
+    matches!(
+        action,
+        Action::TypeText
+            | Action::SetValue
+            | Action::Clear
+            | Action::Toggle
+            | Action::Check
+            | Action::Uncheck
+            | Action::Expand
+            | Action::Collapse
+            | Action::Select
+    )
+}
+
+/// Looks at the element until it can be acted on. Touches nothing.
+fn wait_until_actionable(
+    context: &Context<'_>,
+    loaded: &Loaded,
+    action: Action,
+    waited: &mut Waited,
+) -> Result<()> {
+    let mut stability = Stability::default();
+    loop {
+        waited.resolve_attempts += 1;
+        let (last, pause) = match resolve::attempt(context, loaded, context.deadline) {
+            Ok(resolved) => {
+                waited.preflight_attempts += 1;
+                let report = look(context, &resolved, action, &mut stability)?;
+                if report.is_actionable() {
+                    return Ok(());
+                }
+                // Scrolling is tried under the lease; everything else has to pass on its own.
+                if report.scrolling_may_help() && only_visibility_blocks(&report) {
+                    return Ok(());
+                }
+                let error = report.error(&loaded.subject()).unwrap_or_else(|| Error::internal("nothing blocks"));
+                if report.is_terminal() {
+                    return Err(error);
+                }
+                let pause = if report.only_stability_blocks() { POLL_STABILITY } else { POLL };
+                (Blocked { phase: "preflight", error, report: Some(report) }, pause)
+            }
+            Err(error) if error.is_retryable() => {
+                waited.was_ambiguous |= error.code() == ErrorCode::AmbiguousTarget;
+                (Blocked { phase: "resolve", error, report: None }, POLL)
+            }
+            Err(error) => return Err(error),
+        };
+        if !context.pause(pause) {
+            return Err(last.timed_out(context));
+        }
+    }
+}
+
+/// Why an element could not be acted on when it was last looked at.
+struct Blocked {
+    phase: &'static str,
+    error: Error,
+    report: Option<Report>,
+}
+
+impl Blocked {
+    fn timed_out(self, context: &Context<'_>) -> Error {
+        let mut last = vec![("phase".to_owned(), Fact::from(self.phase))];
+        match self.report.as_ref().map(Report::facts) {
+            Some(Fact::Map(entries)) => last.extend(entries),
+            _ => last.extend([
+                ("code".to_owned(), Fact::from(self.error.code().as_str())),
+                ("message".to_owned(), Fact::from(self.error.message())),
+            ]),
+        }
+        // A silent application is no matter of patience: its own code says more.
+        if self.error.code() == ErrorCode::AppUnresponsive {
+            return self.error;
+        }
+        let mut timeout = Error::new(
+            ErrorCode::Timeout,
+            format!("{}, still after {} ms", self.error.message(), context.elapsed_ms()),
+        )
+        .kind("actionability_timeout")
+        .detail("timeout_ms", context.deadline.budget().as_millis() as u64)
+        .detail("elapsed_ms", context.elapsed_ms())
+        .detail("last_code", self.error.code().as_str())
+        .detail("last_report", Fact::Map(last))
+        .delivery(Delivery::NotDelivered);
+        if let Some(hint) = self.error.get_hint() {
+            timeout = timeout.hint(hint);
+        }
+        timeout
+    }
+}
+
+fn only_visibility_blocks(report: &Report) -> bool {
+    report.checks.iter().filter(|check| check.blocks()).all(|check| {
+        matches!(check.name, actionability::CheckName::Visible | actionability::CheckName::Stable)
+    })
+}
+
+/// All checks on an element that was just resolved; with samples and probes if a pointer is to be used.
+fn look(
+    context: &Context<'_>,
+    resolved: &Resolved,
+    action: Action,
+    stability: &mut Stability,
+) -> Result<Report> {
+    let headed = context.options.headed;
+    stability.sample(context.now(), resolved.node.bounds);
+    let judge = |stability: &Stability| {
+        actionability::check(&Situation {
+            action,
+            headed,
+            node: Some(&resolved.node),
+            window: resolved.window.bounds,
+            stability,
+        })
+    };
+    let mut report = judge(stability);
+    if report.route == Some(Route::Pointer) && report.only_stability_blocks() {
+        // Three samples usually settle it; no need to resolve anew for each.
+        for _ in 0..3 {
+            if !context.pause(SAMPLE_INTERVAL) {
+                break;
+            }
+            let bounds = match read(context, resolved, context.deadline)? {
+                Some(node) => node.bounds,
+                None => break,
+            };
+            stability.sample(context.now(), bounds);
+        }
+        report = judge(stability);
+    }
+    if let Some(cover) = modal_cover(resolved, action) {
+        report.add_hit_test(&[(resolved.node.bounds.unwrap_or_default().center(), cover)]);
+        return Ok(report);
+    }
+    if report.wants_hit_test() {
+        let bounds = resolved.node.bounds.unwrap_or_default();
+        let mut hits = Vec::new();
+        for point in hit_points(bounds, resolved.window.bounds) {
+            let hit =
+                context.platform.hit_test(&resolved.handle, &resolved.window, point, context.deadline)?;
+            let is_reached = hit == Hit::Target;
+            hits.push((point, hit));
+            if is_reached {
+                break;
+            }
+        }
+        report.add_hit_test(&hits);
+    }
+    Ok(report)
+}
+
+/// The dialog that keeps people from using this element, if there is one.
+///
+/// Accessibility interfaces reach behind modal dialogs; people do not, and applications do not expect it.
+fn modal_cover(resolved: &Resolved, action: Action) -> Option<Hit> {
+    if !action.requirements().enabled {
+        return None;
+    }
+    let is_open = |window: &&Window| {
+        window.is_modal && window.visible != Some(false) && window.id != resolved.window.id
+    };
+    if resolved.window.is_modal {
+        return None;
+    }
+    let dialog = resolved.windows.iter().find(is_open)?;
+    Some(Hit::Other {
+        role: Role::Dialog,
+        name: Some(dialog.title.clone()).filter(|title| !title.is_empty()),
+        bounds: dialog.bounds,
+    })
+}
+
+/// The element as it is now; `None` when it is gone.
+///
+/// # Errors
+/// `APP_UNRESPONSIVE` when the application does not answer.
+pub(crate) fn read(context: &Context<'_>, resolved: &Resolved, deadline: Deadline) -> Result<Option<Node>> {
+    let handle = std::slice::from_ref(&resolved.handle);
+    match context.platform.read(handle, &resolved.window, deadline)?.into_iter().next() {
+        Some(Reading::Live(node)) => Ok(Some(*node)),
+        Some(Reading::Gone) | None => Ok(None),
+        Some(Reading::Unanswered) => {
+            Err(Error::new(ErrorCode::AppUnresponsive, "the application stopped answering")
+                .kind("app_unresponsive")
+                .retryable(true))
+        }
+    }
+}
+
+/// Under the lease: focus if that is allowed and needed, resolve again, check everything, scroll if that helps.
+fn final_check(
+    context: &Context<'_>,
+    loaded: &Loaded,
+    action: Action,
+    focus: bool,
+) -> Result<(Resolved, Report)> {
+    let mut resolved = resolve::resolve(context, loaded)?;
+    if focus {
+        focus_window(context, &resolved.window)?;
+        resolved = resolve::resolve(context, loaded)?;
+    }
+    let mut stability = Stability::default();
+    let mut has_scrolled = false;
+    loop {
+        let report = look(context, &resolved, action, &mut stability)?;
+        if report.is_actionable() {
+            return Ok((resolved, report));
+        }
+        if report.scrolling_may_help() && !has_scrolled {
+            has_scrolled = true;
+            // A failure to scroll leaves the element where it is; the checks say so.
+            if let Err(error) =
+                context.platform.perform(&resolved.handle, &Operation::ScrollIntoView, context.deadline)
+            {
+                context.trace(
+                    "ref.scroll_into_view.error",
+                    &[("code", Field::Text(error.code().as_str())), ("message", Field::Text(error.message()))],
+                )?;
+            }
+            context.pause(POLL_STABILITY);
+            resolved = resolve::resolve(context, loaded)?;
+            continue;
+        }
+        let error = report.error(&loaded.subject()).unwrap_or_else(|| Error::internal("nothing blocks"));
+        if context.is_single_attempt || report.is_terminal() {
+            return Err(error);
+        }
+        let pause = if report.only_stability_blocks() { POLL_STABILITY } else { POLL };
+        if !context.pause(pause) {
+            return Err(Blocked { phase: "preflight", error, report: Some(report) }.timed_out(context));
+        }
+        resolved = resolve::resolve(context, loaded)?;
+    }
+}
+
+/// Brings a window to the front and waits until it has the focus.
+///
+/// # Errors
+/// `ACTION_FAILED` when it does not get it.
+pub(crate) fn focus_window(context: &Context<'_>, window: &Window) -> Result<()> {
+    let has_focus = || -> Result<bool> {
+        let windows = context.platform.windows(None, context.deadline)?;
+        Ok(windows.iter().any(|live| live.id == window.id && live.pid == window.pid && live.is_focused))
+    };
+    if has_focus()? {
+        return Ok(());
+    }
+    context.platform.window_operation(window, WindowOperation::Focus, context.deadline)?;
+    let limit = context.deadline.within(context.now(), FOCUS_LIMIT);
+    let mut confirmations = 0;
+    while confirmations < 2 {
+        if has_focus()? {
+            confirmations += 1;
+        } else {
+            confirmations = 0;
+        }
+        if confirmations < 2 && !context.pause_until(limit, FOCUS_CONFIRM) {
+            return Err(Error::new(
+                ErrorCode::ActionFailed,
+                format!("the window {:?} did not get the focus", window.title),
+            )
+            .hint("another window may be holding it; close dialogs and menus, then retry")
+            .delivery(Delivery::NotDelivered));
+        }
+    }
+    context.trace(
+        "input.focus_window",
+        &[
+            ("pid", Field::Number(window.pid.into())),
+            ("window_id", Field::Text(&window.id)),
+            ("ok", Field::Bool(true)),
+        ],
+    )
+}

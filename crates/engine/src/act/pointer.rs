@@ -1,0 +1,39 @@
+//! Aiming the pointer at an element: for hover and drag.
+
+use agent_desktop_core::action::Action;
+use agent_desktop_core::error::Result;
+use agent_desktop_core::geometry::Point;
+use agent_desktop_core::platform::Window;
+
+use super::{Waited, final_check, wait_until_actionable};
+use crate::context::Context;
+use crate::resolve;
+
+/// A point that was seen to reach an element.
+#[derive(Clone, Debug)]
+pub struct Aim {
+    /// Where to point.
+    pub point: Point,
+    /// The window the element is in.
+    pub window: Window,
+}
+
+/// Waits until a pointer would reach the element. Nothing is moved; take the lease before acting on the answer.
+///
+/// # Errors
+/// As [`super::run`], of which it is the first half.
+pub fn aim(
+    context: &Context<'_>,
+    reference: &str,
+    snapshot: Option<&str>,
+    action: Action,
+    focus: bool,
+) -> Result<Aim> {
+    let loaded = resolve::load(context, reference, snapshot)?;
+    if !context.is_single_attempt {
+        wait_until_actionable(context, &loaded, action, &mut Waited::default())?;
+    }
+    let (resolved, report) = final_check(context, &loaded, action, focus)?;
+    let bounds = resolved.node.bounds.unwrap_or_default();
+    Ok(Aim { point: report.verified_point.unwrap_or_else(|| bounds.center()), window: resolved.window })
+}

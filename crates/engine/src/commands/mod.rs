@@ -1,0 +1,245 @@
+//! Every command: one file each, with its request, its reply and what it does; listed in one table here.
+//!
+//! From the table come the command line, the decoding of JSON arguments, and the checks before a command runs. Adding a
+//! command is one file and one line.
+
+// Flags of a command line are independent switches; an enum would not make them clearer.
+#![allow(clippy::struct_excessive_bools)]
+
+use std::fmt;
+
+use agent_desktop_core::error::{Error, Result};
+use serde::Serialize;
+
+use crate::context::{Context, Format, OPERATION_MS, Options};
+use crate::envelope;
+
+mod ref_action;
+
+/// What a command answers. Becomes `data` of the envelope.
+pub trait Reply: Serialize {
+    /// The same for people and models, where a line or a tree says it better than JSON.
+    fn outline(&self) -> Option<String> {
+        None
+    }
+}
+
+/// What a command does to the world, and what it needs for that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// It changes something.
+    pub mutates: bool,
+    /// It reads or operates applications.
+    pub accessibility: bool,
+    /// It takes pictures.
+    pub screen: bool,
+    /// It takes the interaction lease.
+    pub takes_lease: bool,
+    /// It accepts `--wait-for` and `--wait-for-gone`.
+    pub waits: bool,
+    /// It fails without `--headed`.
+    pub needs_headed: bool,
+}
+
+impl Effects {
+    /// Looks at nothing but ourselves, or at what needs no permission.
+    pub const NONE: Effects = Effects {
+        mutates: false,
+        accessibility: false,
+        screen: false,
+        takes_lease: false,
+        waits: false,
+        needs_headed: false,
+    };
+    /// Reads applications.
+    pub const READS: Effects = Effects { accessibility: true, ..Effects::NONE };
+    /// Operates applications.
+    pub const ACTS: Effects = Effects { mutates: true, takes_lease: true, ..Effects::READS };
+    /// Moves the pointer.
+    pub const POINTS: Effects = Effects { needs_headed: true, ..Effects::ACTS };
+
+    /// The same, without the lease.
+    #[must_use]
+    pub const fn without_lease(self) -> Effects {
+        Effects { takes_lease: false, ..self }
+    }
+
+    /// The same, and accepts `--wait-for`.
+    #[must_use]
+    pub const fn waiting(self) -> Effects {
+        Effects { waits: true, ..self }
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it does, at most; [`Command::effects`] says it for one call.
+    pub effects: Effects,
+    /// Whether it has `--timeout-ms`.
+    pub has_timeout: bool,
+}
+
+/// A command with its arguments: what a door makes and the engine runs.
+pub trait Run: fmt::Debug {
+    /// What it answers.
+    type Reply: Reply;
+
+    /// What this very call does, `table` being what the command does at most.
+    fn effects(&self, table: Effects) -> Effects {
+        table
+    }
+
+    /// Refuses arguments that make no sense, before anything is looked at.
+    ///
+    /// # Errors
+    /// `INVALID_ARGS`.
+    fn check(&self, _options: &Options) -> Result<()> {
+        Ok(())
+    }
+
+    /// Does it.
+    fn run(&self, context: &Context<'_>) -> Result<Self::Reply>;
+}
+
+macro_rules! commands {
+    ($($name:literal $module:ident::$type:ident, $effects:expr $(, $timeout:ident: $default:expr)?;)*) => {
+        $(mod $module;)*
+        $(pub use $module::$type;)*
+
+        /// A command with its arguments.
+        #[derive(Clone, Debug)]
+        #[cfg_attr(feature = "clap", derive(clap::Subcommand))]
+        #[allow(missing_docs, reason = "each variant is documented at its type")]
+        #[allow(clippy::large_enum_variant, reason = "there is one at a time")]
+        pub enum Command {
+            $(#[cfg_attr(feature = "clap", command(name = $name))] $type($type),)*
+        }
+
+        impl Command {
+            /// Every command, in the order of the help.
+            pub const SPECS: &[Spec] = &[
+                $(Spec { name: $name, effects: $effects, has_timeout: has_timeout!($($timeout)?) },)*
+            ];
+
+            /// Its name on the command line.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Command::$type(_) => $name,)* }
+            }
+
+            /// Its row in the table.
+            pub const fn spec(&self) -> Spec {
+                match self {
+                    $(Command::$type(_) =>
+                        Spec { name: $name, effects: $effects, has_timeout: has_timeout!($($timeout)?) },)*
+                }
+            }
+
+            /// What this very call does.
+            pub fn effects(&self) -> Effects {
+                match self { $(Command::$type(command) => command.effects($effects),)* }
+            }
+
+            /// Makes a command from its name and its arguments in JSON; `null` stands for no arguments.
+            ///
+            /// # Errors
+            /// `INVALID_ARGS` for unknown commands, unknown arguments, and values of the wrong type.
+            pub fn decode(name: &str, arguments: serde_json::Value) -> Result<Command> {
+                match name {
+                    $($name => Ok(Command::$type(decode_arguments(arguments)?)),)*
+                    _ => Err(Error::invalid("there is no such command")
+                        .hint("agent-desktop --help lists the commands")),
+                }
+            }
+
+            /// The deadline asked for and the one it has otherwise, in milliseconds.
+            pub(crate) fn timeout(&self) -> (Option<u64>, u64) {
+                match self { $(Command::$type(_command) => timeout!(_command $($timeout: $default)?),)* }
+            }
+
+            pub(crate) fn check(&self, options: &Options) -> Result<()> {
+                match self { $(Command::$type(command) => command.check(options),)* }
+            }
+
+            /// Runs it and writes the reply.
+            pub(crate) fn run(&self, context: &Context<'_>) -> Result<String> {
+                match self {
+                    $(Command::$type(command) => {
+                        command.run(context).map(|reply| write($name, &reply, context.options.format))
+                    })*
+                }
+            }
+        }
+    };
+}
+
+macro_rules! has_timeout {
+    (timeout_ms) => {
+        true
+    };
+    ($($other:ident)?) => {
+        false
+    };
+}
+
+macro_rules! timeout {
+    ($command:ident $field:ident: $default:expr) => {
+        ($command.$field, $default)
+    };
+    ($command:ident) => {
+        (None, OPERATION_MS)
+    };
+}
+
+// Name on the command line, type, effects (the matrix of the contract), field that holds the deadline and its default.
+commands! {
+    "click" click::Click, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "double-click" double_click::DoubleClick, Effects::POINTS.waiting(), timeout_ms: OPERATION_MS;
+    "triple-click" triple_click::TripleClick, Effects::POINTS.waiting(), timeout_ms: OPERATION_MS;
+    "right-click" right_click::RightClick, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "type" type_text::TypeText, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "set-value" set_value::SetValue, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "clear" clear::Clear, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "focus" focus::Focus, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "select" select::Select, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "toggle" toggle::Toggle, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "check" check::Check, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "uncheck" uncheck::Uncheck, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "expand" expand::Expand, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "collapse" collapse::Collapse, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "scroll" scroll::Scroll, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "scroll-to" scroll_to::ScrollTo, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "list-apps" list_apps::ListApps, Effects::NONE, timeout_ms: OPERATION_MS;
+    "list-windows" list_windows::ListWindows, Effects::NONE, timeout_ms: OPERATION_MS;
+    "list-displays" list_displays::ListDisplays, Effects::NONE;
+    "list-surfaces" list_surfaces::ListSurfaces, Effects::READS, timeout_ms: OPERATION_MS;
+    "status" status::Status, Effects::NONE;
+    "permissions" permissions::Permissions, Effects::NONE;
+    "version" version::Version, Effects::NONE;
+}
+
+fn decode_arguments<T: serde::de::DeserializeOwned>(arguments: serde_json::Value) -> Result<T> {
+    let arguments = match arguments {
+        serde_json::Value::Null => serde_json::Value::Object(serde_json::Map::new()),
+        other => other,
+    };
+    serde_json::from_value(arguments).map_err(|error| {
+        Error::invalid("the arguments do not fit the command").platform_detail(error.to_string())
+    })
+}
+
+fn write<R: Reply>(name: &str, reply: &R, format: Format) -> String {
+    match format {
+        Format::Json => None,
+        Format::Outline => reply.outline(),
+    }
+    .unwrap_or_else(|| envelope::success(name, reply))
+}
+
+/// One line an item, or a word saying that there is none.
+pub(crate) fn lines(items: impl Iterator<Item = String>, none: &str) -> String {
+    let text: Vec<String> = items.collect();
+    if text.is_empty() { none.to_owned() } else { text.join("\n") }
+}

@@ -1,0 +1,43 @@
+//! `select`.
+
+use agent_desktop_core::error::Result;
+use serde::Deserialize;
+
+use super::Run;
+use super::ref_action::check_text;
+use crate::act::{self, Request};
+use crate::action_reply::ActionReply;
+use crate::context::{Context, Options};
+
+/// Choose an item of a combo box, a list, a table, a tab bar or a menu by its text.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(deny_unknown_fields)]
+pub struct Select {
+    /// Ref from a snapshot, such as @sq4m2:e14.
+    #[cfg_attr(feature = "clap", arg(value_name = "REF"))]
+    pub ref_id: String,
+    /// Text of the item; whole, in any case.
+    #[cfg_attr(feature = "clap", arg(value_name = "VALUE", allow_hyphen_values = true))]
+    pub value: String,
+    /// Snapshot of a ref that does not name its own.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
+    #[serde(default)]
+    pub snapshot: Option<String>,
+    /// Wait this many milliseconds for the element to be ready; 0: one attempt.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+impl Run for Select {
+    type Reply = ActionReply;
+
+    fn check(&self, _: &Options) -> Result<()> {
+        check_text(&self.value, 10_000)
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<ActionReply> {
+        act::run(context, &self.ref_id, self.snapshot.as_deref(), Request::Select(&self.value))
+    }
+}

@@ -1,0 +1,43 @@
+//! `type`: text at the caret.
+
+use agent_desktop_core::error::Result;
+use serde::Deserialize;
+
+use super::Run;
+use super::ref_action::check_text;
+use crate::act::{self, Request};
+use crate::action_reply::ActionReply;
+use crate::context::{Context, Options};
+
+/// Insert text at the caret of a text field, in place of what is selected.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(deny_unknown_fields)]
+pub struct TypeText {
+    /// Ref from a snapshot, such as @sq4m2:e14.
+    #[cfg_attr(feature = "clap", arg(value_name = "REF"))]
+    pub ref_id: String,
+    /// The text; up to 10000 characters.
+    #[cfg_attr(feature = "clap", arg(value_name = "TEXT", allow_hyphen_values = true))]
+    pub text: String,
+    /// Snapshot of a ref that does not name its own.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
+    #[serde(default)]
+    pub snapshot: Option<String>,
+    /// Wait this many milliseconds for the element to be ready; 0: one attempt.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+impl Run for TypeText {
+    type Reply = ActionReply;
+
+    fn check(&self, _: &Options) -> Result<()> {
+        check_text(&self.text, 10_000)
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<ActionReply> {
+        act::run(context, &self.ref_id, self.snapshot.as_deref(), Request::Type(&self.text))
+    }
+}

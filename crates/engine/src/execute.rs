@@ -1,0 +1,172 @@
+//! From a command and its options to an envelope: the order of checks that every command goes through.
+//!
+//! Decided here: what happens before a command runs, what its failures say about delivery, and that a panic is still an
+//! answer. Everything that fails before the command runs has delivered nothing.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use agent_desktop_core::Deadline;
+use agent_desktop_core::delivery::Delivery;
+use agent_desktop_core::error::{Error, ErrorCode, Result};
+use agent_desktop_core::platform::{Permission, Platform};
+
+use crate::commands::{Command, Effects};
+use crate::context::{Context, MAX_TIMEOUT_MS, Options};
+use crate::envelope;
+use crate::policy;
+use crate::store::Store;
+use crate::trace::{Field, Trace};
+
+/// What a command answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// One line of JSON, or an outline; without the newline at its end.
+    pub text: String,
+    /// Whether the command succeeded.
+    pub ok: bool,
+}
+
+impl Response {
+    /// A failure that happened before there was a command to run, or outside of it.
+    pub fn failure(command: &str, error: &Error) -> Response {
+        Response { text: envelope::failure(command, error), ok: false }
+    }
+}
+
+/// Runs a command. Always answers: failures and panics become envelopes.
+///
+/// The platform is not touched by commands that do not need it, so it may connect when first used.
+pub fn execute(command: &Command, platform: &dyn Platform, options: &Options) -> Response {
+    let delivery_began = Cell::new(false);
+    let start = platform.now();
+    let mut trace = Trace::default();
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        prepare_and_run(command, platform, options, &delivery_began, &mut trace)
+    }));
+    let outcome = outcome.unwrap_or_else(|panic| Err(from_panic(&*panic)));
+    let outcome = outcome.map_err(|error| stamp(error, command.effects(), delivery_began.get()));
+    let duration_ms = platform.now().saturating_duration_since(start).as_millis() as u64;
+    let mut fields = vec![
+        ("command", Field::Text(command.name())),
+        ("ok", Field::Bool(outcome.is_ok())),
+        ("duration_ms", Field::Number(duration_ms)),
+    ];
+    if let Err(error) = &outcome {
+        fields.push(("code", Field::Text(error.code().as_str())));
+    }
+    let ended = trace.write("command.end", &fields);
+    match (outcome, ended) {
+        (Err(error), _) => Response::failure(command.name(), &error),
+        // A strict trace that lost its last line is a failure, but what was delivered stays delivered.
+        (Ok(_), Err(error)) => {
+            Response::failure(command.name(), &stamp(error, command.effects(), delivery_began.get()))
+        }
+        (Ok(text), Ok(())) => Response { text, ok: true },
+    }
+}
+
+fn prepare_and_run(
+    command: &Command,
+    platform: &dyn Platform,
+    options: &Options,
+    delivery_began: &Cell<bool>,
+    trace: &mut Trace,
+) -> Result<String> {
+    let effects = command.effects();
+    let store = Store::new(options)?;
+    *trace = Trace::open(options.trace.as_deref(), options.trace_strict, store.session())?;
+    trace.write("command.start", &[("command", Field::Text(command.name()))])?;
+
+    let (timeout_ms, default_ms) = command.timeout();
+    let timeout_ms = timeout_ms.or(options.timeout_ms.filter(|_| command.spec().has_timeout));
+    if timeout_ms.is_some_and(|ms| ms > MAX_TIMEOUT_MS) {
+        return Err(Error::invalid(format!("the timeout is longer than {MAX_TIMEOUT_MS} ms")));
+    }
+    let is_single_attempt = timeout_ms == Some(0);
+    let budget = timeout_ms.filter(|&ms| ms > 0).unwrap_or(default_ms);
+    let deadline = Deadline::after(platform.now(), Duration::from_millis(budget));
+
+    check_waiting(command, options)?;
+    command.check(options)?;
+    check_permissions(effects, platform, deadline)?;
+    if effects.needs_headed && !options.headed {
+        return Err(policy::needs_headed(command.name()));
+    }
+    let context = Context {
+        platform,
+        store,
+        options,
+        deadline,
+        is_single_attempt,
+        trace: std::mem::take(trace),
+        delivery_began,
+    };
+    let outcome = command.run(&context);
+    *trace = context.trace;
+    outcome
+}
+
+fn check_waiting(command: &Command, options: &Options) -> Result<()> {
+    let waits = options.wait_for.is_some() || options.wait_for_gone.is_some();
+    if options.wait_for.is_some() && options.wait_for_gone.is_some() {
+        return Err(Error::invalid("--wait-for and --wait-for-gone exclude each other"));
+    }
+    if options.wait_timeout_ms.is_some() && !waits {
+        return Err(Error::invalid("--wait-timeout needs --wait-for or --wait-for-gone"));
+    }
+    if options.wait_timeout_ms.is_some_and(|ms| ms > MAX_TIMEOUT_MS) {
+        return Err(Error::invalid(format!("--wait-timeout is longer than {MAX_TIMEOUT_MS} ms")));
+    }
+    if waits && !command.spec().effects.waits {
+        return Err(Error::invalid(format!("{} does not take --wait-for", command.name()))
+            .hint("run the wait command afterwards"));
+    }
+    Ok(())
+}
+
+fn check_permissions(effects: Effects, platform: &dyn Platform, deadline: Deadline) -> Result<()> {
+    if !effects.accessibility && !effects.screen {
+        return Ok(());
+    }
+    let permissions = platform.permissions(deadline);
+    let wanted = [
+        (effects.accessibility, &permissions.accessibility, "accessibility"),
+        (effects.screen, &permissions.screen_recording, "screen_recording"),
+    ];
+    for (is_wanted, permission, name) in wanted {
+        if let (true, Permission::Denied(suggestion)) = (is_wanted, permission) {
+            return Err(Error::new(ErrorCode::PermDenied, format!("the permission {name} is missing"))
+                .detail("permission", name)
+                .hint(suggestion.as_str()));
+        }
+    }
+    Ok(())
+}
+
+/// What a failure says about delivery when the step that failed did not say.
+fn stamp(error: Error, effects: Effects, delivery_began: bool) -> Error {
+    if error.is_stamped() {
+        return error;
+    }
+    if !delivery_began || !effects.mutates {
+        return error.delivery(Delivery::NotDelivered);
+    }
+    // Something may have been sent: the code's own default must not call that safe.
+    match error.code().default_delivery() {
+        Delivery::NotDelivered => error.delivery(Delivery::Uncertain),
+        other => error.delivery(other),
+    }
+}
+
+fn from_panic(panic: &(dyn std::any::Any + Send)) -> Error {
+    let cause = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    Error::internal("the command stopped because of a bug in agent-desktop")
+        .platform_detail(format!("panic: {cause}"))
+        .hint("report it together with what stderr says")
+}

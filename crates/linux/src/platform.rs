@@ -1,0 +1,1042 @@
+//! `Platform` on Linux: accessibility and window system put together.
+//!
+//! Decided here: which accessible window is which window of the screen, where a toolkit's coordinates begin, which
+//! connection a question goes over. The bus and the display are reached when they are first needed, once.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use agent_desktop_core::action::MouseButton;
+use agent_desktop_core::geometry::{Point, Rect};
+use agent_desktop_core::key::{Key, Modifier};
+use agent_desktop_core::platform::{
+    App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation, Operation,
+    Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety, Scope, Statistics,
+    Stop, Surface, SurfaceKind, Window, WindowOperation,
+};
+use agent_desktop_core::role::Role;
+use agent_desktop_core::state::State;
+use agent_desktop_core::tree::Handle;
+use agent_desktop_core::{Deadline, Delivery, Error, ErrorCode, Result};
+
+use crate::act::Actor;
+use crate::bus::{
+    ACCESSIBLE, APPLICATION, Bus, COMPONENT, Object, ROOT, Registered, bus_error, object, owned_by, send_get,
+    send_plain, states, variant_string,
+};
+use crate::dbus::{Call, Connection, Failure};
+use crate::map::{Toolkit, role, state};
+use crate::tree::{Manner, Single, Survey};
+use crate::window_system::{
+    self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError, X11,
+    keysym_for_character, keysym_for_name,
+};
+use crate::{host, process, start};
+
+/// Chords that end, lock or leave more than the caller means to.
+const BLOCKED_CHORDS: &[&str] = &[
+    "alt+f4",
+    "ctrl+alt+forwarddelete",
+    "ctrl+alt+backspace",
+    "ctrl+alt+escape",
+    "meta+l",
+    "ctrl+alt+l",
+    "ctrl+q",
+    "ctrl+shift+q",
+    "ctrl+alt+f1",
+    "ctrl+alt+f2",
+    "ctrl+alt+f3",
+    "ctrl+alt+f4",
+    "ctrl+alt+f5",
+    "ctrl+alt+f6",
+    "ctrl+alt+f7",
+    "ctrl+alt+f8",
+    "ctrl+alt+f9",
+    "ctrl+alt+f10",
+    "ctrl+alt+f11",
+    "ctrl+alt+f12",
+    "shift+forwarddelete",
+];
+
+/// Processes whose end ends the session.
+const PROTECTED_PROCESSES: &[&str] = &[
+    "init",
+    "systemd",
+    "dbus-daemon",
+    "dbus-broker",
+    "at-spi2-registryd",
+    "at-spi-bus-launcher",
+    "gdm",
+    "gdm3",
+    "sddm",
+    "lightdm",
+    "xorg",
+    "xwayland",
+    "xvfb",
+    "gnome-shell",
+    "gnome-session-binary",
+    "plasmashell",
+    "kwin_x11",
+    "kwin_wayland",
+    "sway",
+    "labwc",
+    "hyprland",
+    "mutter",
+    "openbox",
+    "xfwm4",
+    "xfce4-session",
+    "xfce4-panel",
+    "cinnamon",
+    "mate-session",
+    "marco",
+    "metacity",
+    "pipewire",
+    "wireplumber",
+];
+
+const SUPPORTED_SURFACES: &[SurfaceKind] = &[
+    SurfaceKind::Window,
+    SurfaceKind::Focused,
+    SurfaceKind::Menu,
+    SurfaceKind::MenuBar,
+    SurfaceKind::Sheet,
+    SurfaceKind::Popover,
+    SurfaceKind::Alert,
+];
+
+/// Children of an application that are looked at as windows.
+const MOST_WINDOWS: usize = 256;
+
+/// How one application has to be asked.
+#[derive(Clone, Debug)]
+struct Known {
+    toolkit: Toolkit,
+    pid: u32,
+    has_safe_actions: bool,
+}
+
+/// The Linux desktop of this session.
+pub struct Linux {
+    bus: RefCell<Option<Bus>>,
+    display: OnceCell<Result<X11, String>>,
+    known: RefCell<HashMap<Box<str>, Known>>,
+    direct: RefCell<HashMap<Box<str>, Option<Connection>>>,
+    retired: Cell<Statistics>,
+}
+
+impl Default for Linux {
+    fn default() -> Linux {
+        Linux::new()
+    }
+}
+
+impl Clock for Linux {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}
+
+/// An accessible window, before it is known which window of the screen it is.
+pub(crate) struct Candidate {
+    pub(crate) object: Object,
+    pub(crate) role: u32,
+    pub(crate) states: u64,
+    pub(crate) title: String,
+    pub(crate) extents: Option<Rect>,
+}
+
+impl Linux {
+    /// The desktop that the environment names. Nothing is connected yet.
+    pub fn new() -> Linux {
+        Linux {
+            bus: RefCell::new(None),
+            display: OnceCell::new(),
+            known: RefCell::new(HashMap::new()),
+            direct: RefCell::new(HashMap::new()),
+            retired: Cell::new(Statistics::default()),
+        }
+    }
+
+    pub(crate) fn with_bus<T>(&self, deadline: Deadline, work: impl FnOnce(&mut Bus) -> Result<T>) -> Result<T> {
+        let mut slot = self.bus.borrow_mut();
+        if slot.is_none() {
+            *slot = Some(Bus::connect(deadline)?);
+        }
+        let bus = slot.as_mut().expect("the bus was just connected");
+        work(bus)
+    }
+
+    /// The display server, if there is one.
+    fn display(&self, deadline: Deadline) -> std::result::Result<&X11, String> {
+        self.display
+            .get_or_init(|| X11::connect(None, deadline.at()).map_err(|error| error.to_string()))
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    fn need_display(&self, deadline: Deadline) -> Result<&X11> {
+        self.display(deadline).map_err(|cause| {
+            Error::new(ErrorCode::PlatformNotSupported, "no display server can be reached")
+                .hint("run inside the desktop session, with DISPLAY set")
+                .platform_detail(cause)
+                .delivery(Delivery::NotDelivered)
+        })
+    }
+
+    pub(crate) fn screen_windows(&self, deadline: Deadline) -> Option<screen::WindowList> {
+        self.display(deadline).ok()?.windows(deadline.at()).ok()
+    }
+
+    /// Everyone on the accessibility bus; remembers how each has to be asked.
+    pub(crate) fn registered(&self, deadline: Deadline) -> Result<Vec<Registered>> {
+        let applications = self.with_bus(deadline, |bus| {
+            bus.listen();
+            bus.applications(deadline)
+        })?;
+        let mut known = self.known.borrow_mut();
+        for application in &applications {
+            known.entry(application.root.bus.clone()).or_insert_with(|| Known {
+                toolkit: application.toolkit(),
+                pid: application.pid,
+                has_safe_actions: !application.toolkit().has_atk_bridge()
+                    || host::has_current_atk_bridge(application.pid),
+            });
+        }
+        Ok(applications)
+    }
+
+    /// How the owner of this object has to be asked. One round trip the first time.
+    fn known(&self, owner: &str, deadline: Deadline) -> Result<Known> {
+        if let Some(known) = self.known.borrow().get(owner) {
+            return Ok(known.clone());
+        }
+        let known = self.with_bus(deadline, |bus| {
+            bus.listen();
+            let connection = &mut bus.connection;
+            let root = Object::new(owner, ROOT);
+            let pid = connection.send(&Call {
+                signature: "s",
+                body: &|writer| writer.string(owner),
+                ..Call::new(
+                    "org.freedesktop.DBus",
+                    "/org/freedesktop/DBus",
+                    "org.freedesktop.DBus",
+                    "GetConnectionUnixProcessID",
+                )
+            });
+            let toolkit = send_get(connection, &root, APPLICATION, "ToolkitName");
+            let pid = match connection.wait(pid, deadline.at()) {
+                Ok(message) => message.body("u").and_then(|mut body| body.u32()).unwrap_or(0),
+                Err(failure) if failure.is_gone() => return Err(gone()),
+                Err(failure) => return Err(bus_error(&failure)),
+            };
+            let toolkit = match connection.wait(toolkit, deadline.at()) {
+                Ok(message) => Toolkit::from_name(&variant_string(&message).unwrap_or_default()),
+                Err(Failure::Timeout) => return Err(unresponsive(pid, None)),
+                Err(failure) if failure.is_gone() => return Err(gone()),
+                Err(_) => Toolkit::Other,
+            };
+            let has_safe_actions = !toolkit.has_atk_bridge() || host::has_current_atk_bridge(pid);
+            Ok(Known { toolkit, pid, has_safe_actions })
+        })?;
+        self.known.borrow_mut().insert(owner.into(), known.clone());
+        Ok(known)
+    }
+
+    pub(crate) fn manner(&self, owner: &str, window: &Window, deadline: Deadline) -> Result<Manner> {
+        let known = self.known(owner, deadline)?;
+        let origin = match window.bounds {
+            Some(bounds) if known.toolkit.extents_are_window_relative() => (bounds.x as i32, bounds.y as i32),
+            _ => (0, 0),
+        };
+        Ok(Manner {
+            toolkit: known.toolkit,
+            owner: owner.into(),
+            origin,
+            has_safe_actions: known.has_safe_actions,
+        })
+    }
+
+    /// Does the work over the application's own socket where it has one, else over the bus.
+    pub(crate) fn near<T>(
+        &self,
+        owner: &str,
+        toolkit: Toolkit,
+        deadline: Deadline,
+        work: impl FnOnce(&mut Connection) -> T,
+    ) -> Result<T> {
+        if toolkit.has_atk_bridge() {
+            let mut direct = self.direct.borrow_mut();
+            if !direct.contains_key(owner) {
+                let connection = self.with_bus(deadline, |bus| Ok(open_direct(&mut bus.connection, owner, deadline)))?;
+                direct.insert(owner.into(), connection);
+            }
+            if let Some(Some(connection)) = direct.get_mut(owner) {
+                return Ok(work(connection));
+            }
+        }
+        self.with_bus(deadline, |bus| Ok(work(&mut bus.connection)))
+    }
+
+    /// The windows that an application shows on the accessibility bus.
+    pub(crate) fn accessible_windows(&self, application: &Registered, deadline: Deadline) -> Result<Vec<Candidate>> {
+        if !application.answers {
+            return Ok(Vec::new());
+        }
+        self.with_bus(deadline, |bus| {
+            let connection = &mut bus.connection;
+            let asked: Vec<(&Object, [u32; 4])> = application
+                .windows
+                .iter()
+                .filter(|window| !window.is_null())
+                .take(MOST_WINDOWS)
+                .map(|window| {
+                    let extents = connection.send(&Call {
+                        signature: "u",
+                        body: &|writer| writer.u32(0),
+                        ..Call::new(&window.bus, &window.path, COMPONENT, "GetExtents")
+                    });
+                    let serials = [
+                        send_plain(connection, window, ACCESSIBLE, "GetRole"),
+                        send_plain(connection, window, ACCESSIBLE, "GetState"),
+                        send_get(connection, window, ACCESSIBLE, "Name"),
+                        extents,
+                    ];
+                    (window, serials)
+                })
+                .collect();
+            let mut candidates = Vec::new();
+            for (window, [role, native, name, extents]) in asked {
+                let read = |connection: &mut Connection, serial| connection.wait(serial, deadline.at());
+                let role = read(connection, role).and_then(|message| Ok(message.body("u")?.u32()?));
+                let native = read(connection, native).and_then(|message| states(&message));
+                let name = read(connection, name).and_then(|message| variant_string(&message));
+                let extents = read(connection, extents).and_then(|message| {
+                    let mut body = message.body("(iiii)")?;
+                    body.structure()?;
+                    Ok(Rect::from_pixels(body.i32()?, body.i32()?, body.i32()?, body.i32()?))
+                });
+                let (Ok(role), Ok(native)) = (role, native) else { continue };
+                candidates.push(Candidate {
+                    object: window.clone(),
+                    role,
+                    states: native,
+                    title: name.unwrap_or_default(),
+                    extents: extents.ok().filter(|rect| !rect.is_empty()),
+                });
+            }
+            Ok(candidates)
+        })
+    }
+
+    /// Joins what the accessibility bus and the window system say about windows.
+    fn join_windows(
+        &self,
+        applications: &[Registered],
+        only: Option<&App>,
+        deadline: Deadline,
+    ) -> Result<Vec<Window>> {
+        let listed = self.screen_windows(deadline);
+        let mut found: Vec<(usize, Window)> = Vec::new();
+        let mut taken: Vec<WindowId> = Vec::new();
+        let wanted = |pid: u32, handle: Option<&Handle>| {
+            only.is_none_or(|app| app.pid == pid && (app.handle.is_none() || handle.is_none() || app.handle.as_ref() == handle))
+        };
+        for application in applications {
+            if !wanted(application.pid, Some(&application.root.handle())) {
+                continue;
+            }
+            let mut candidates = self.accessible_windows(application, deadline)?;
+            candidates.retain(|candidate| is_window_role(candidate.role));
+            let instance = process::process_instance(application.pid).ok();
+            let owned: Vec<&screen::Window> = listed
+                .iter()
+                .flat_map(|list| &list.windows)
+                .filter(|window| {
+                    window.pid == Some(application.pid) || window.claimed_pid == Some(application.pid)
+                })
+                .collect();
+            let pairs = pair(&candidates, &owned);
+            for (candidate, pair) in candidates.iter().zip(pairs) {
+                let seen = pair.map(|index| owned[index]);
+                // Not on the screen although its siblings are: an unmapped window, a popup's shell.
+                let is_shown = candidate.states & (state::SHOWING | state::VISIBLE) != 0;
+                if seen.is_none() && (!owned.is_empty() || !is_shown) {
+                    continue;
+                }
+                if let Some(seen) = seen {
+                    taken.push(seen.id);
+                }
+                let order = seen.map_or(usize::MAX, |seen| usize::MAX - 1 - seen.stacking);
+                found.push((order, window_of(application, instance.clone(), candidate, seen)));
+            }
+        }
+        // Windows of which the accessibility bus knows nothing are there all the same.
+        for seen in listed.iter().flat_map(|list| &list.windows) {
+            let pid = seen.pid.or(seen.claimed_pid).unwrap_or(0);
+            let is_ordinary = !matches!(seen.kind, WindowKind::Desktop | WindowKind::Dock);
+            if taken.contains(&seen.id) || pid == 0 || !is_ordinary || !wanted(pid, None) {
+                continue;
+            }
+            let app_name = applications
+                .iter()
+                .find(|application| application.pid == pid)
+                .map_or_else(|| seen.class.clone(), |application| application.name.clone());
+            found.push((usize::MAX - 1 - seen.stacking, screen_only(seen, pid, app_name)));
+        }
+        found.sort_by_key(|(order, _)| *order);
+        Ok(found.into_iter().map(|(_, window)| window).collect())
+    }
+}
+
+fn open_direct(bus: &mut Connection, owner: &str, deadline: Deadline) -> Option<Connection> {
+    let serial = send_plain(bus, &Object::new(owner, ROOT), APPLICATION, "GetApplicationBusAddress");
+    let message = bus.wait(serial, deadline.at()).ok()?;
+    let address = message.body("s").ok()?.string().ok()?.into_owned();
+    Connection::open(&address, false).ok()
+}
+
+fn is_window_role(number: u32) -> bool {
+    matches!(
+        number,
+        role::FRAME
+            | role::WINDOW
+            | role::DIALOG
+            | role::ALERT
+            | role::FILE_CHOOSER
+            | role::COLOR_CHOOSER
+            | role::FONT_CHOOSER
+            | role::FILLER
+            | role::INTERNAL_FRAME
+            | role::PANEL
+    )
+}
+
+/// Which window of the screen each accessible window is: same title first, then same place and size, then the only
+/// ones left.
+fn pair(candidates: &[Candidate], owned: &[&screen::Window]) -> Vec<Option<usize>> {
+    let mut pairs: Vec<Option<usize>> = vec![None; candidates.len()];
+    let mut free: Vec<bool> = vec![true; owned.len()];
+    let size_differs = |candidate: &Candidate, window: &screen::Window| {
+        let Some(extents) = candidate.extents else { return f64::MAX };
+        let client = rect(window.client);
+        let frame = rect(window.frame);
+        let distance = |other: &Rect| (extents.width - other.width).abs() + (extents.height - other.height).abs();
+        let place = (extents.x - client.x).abs().min(200.0) + (extents.y - client.y).abs().min(200.0);
+        distance(&client).min(distance(&frame)) + place / 1000.0
+    };
+    let rules: [&dyn Fn(&Candidate, &screen::Window) -> bool; 3] = [
+        &|candidate, window| !candidate.title.is_empty() && candidate.title == window.title,
+        &|candidate, window| size_differs(candidate, window) < 60.0,
+        // A popup's shell has no title; it must not take a real window.
+        &|candidate, _| candidate.role != role::WINDOW && candidate.role != role::PANEL,
+    ];
+    for rule in rules {
+        for (index, candidate) in candidates.iter().enumerate() {
+            if pairs[index].is_some() {
+                continue;
+            }
+            let best = owned
+                .iter()
+                .enumerate()
+                .filter(|(at, window)| free[*at] && rule(candidate, window))
+                .min_by(|(_, a), (_, b)| size_differs(candidate, a).total_cmp(&size_differs(candidate, b)));
+            if let Some((at, _)) = best {
+                free[at] = false;
+                pairs[index] = Some(at);
+            }
+        }
+    }
+    pairs
+}
+
+fn rect(area: Rectangle) -> Rect {
+    Rect {
+        x: f64::from(area.x),
+        y: f64::from(area.y),
+        width: f64::from(area.width),
+        height: f64::from(area.height),
+    }
+}
+
+fn window_id(seen: &screen::Window) -> String {
+    format!("w-{:x}", seen.id.0)
+}
+
+/// The window of the screen behind an id of ours.
+fn screen_id(id: &str) -> Option<WindowId> {
+    u32::from_str_radix(id.strip_prefix("w-")?, 16).ok().map(WindowId)
+}
+
+fn window_of(
+    application: &Registered,
+    instance: Option<String>,
+    candidate: &Candidate,
+    seen: Option<&screen::Window>,
+) -> Window {
+    let id = match seen {
+        Some(seen) => window_id(seen),
+        None => {
+            let handle = candidate.object.handle();
+            let tail: String =
+                handle.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+            format!("a{tail}")
+        }
+    };
+    let title = match seen {
+        Some(seen) if candidate.title.is_empty() => seen.title.clone(),
+        _ => candidate.title.clone(),
+    };
+    Window {
+        id,
+        title,
+        app_name: application.name.clone(),
+        pid: application.pid,
+        process_instance: instance,
+        bounds: seen.map(|seen| rect(seen.client)).or(candidate.extents),
+        is_focused: seen.map_or(candidate.states & state::ACTIVE != 0, |seen| seen.is_focused),
+        minimized: Some(seen.map_or(candidate.states & state::ICONIFIED != 0, |seen| {
+            seen.state == WindowState::Minimized
+        })),
+        visible: Some(seen.map_or(candidate.states & state::SHOWING != 0, |seen| seen.is_visible)),
+        is_modal: candidate.states & state::MODAL != 0 || seen.is_some_and(|seen| seen.is_modal),
+        handle: Some(candidate.object.handle()),
+    }
+}
+
+fn screen_only(seen: &screen::Window, pid: u32, app_name: String) -> Window {
+    Window {
+        id: window_id(seen),
+        title: seen.title.clone(),
+        app_name,
+        pid,
+        process_instance: process::process_instance(pid).ok(),
+        bounds: Some(rect(seen.client)),
+        is_focused: seen.is_focused,
+        minimized: Some(seen.state == WindowState::Minimized),
+        visible: Some(seen.is_visible),
+        is_modal: seen.is_modal,
+        handle: None,
+    }
+}
+
+fn gone() -> Error {
+    Error::new(ErrorCode::StaleRef, "the application is gone")
+        .hint("start it again and take a new snapshot")
+        .delivery(Delivery::NotDelivered)
+}
+
+fn unresponsive(pid: u32, failure: Option<&Failure>) -> Error {
+    let (why, process) = if host::is_stopped(pid) {
+        ("its process is stopped", "unresponsive")
+    } else {
+        ("it did not answer in time", "running")
+    };
+    let error = Error::new(ErrorCode::AppUnresponsive, format!("the application does not answer: {why}"))
+        .kind("app_unresponsive")
+        .retryable(false)
+        .detail("process_state", agent_desktop_core::error::facts([("state", process.into())]))
+        .hint("see whether the application hangs; once it answers, retry")
+        .delivery(Delivery::NotDelivered);
+    match failure {
+        Some(failure) => error.platform_detail(failure.to_string()),
+        None => error,
+    }
+}
+
+fn screen_error(error: &WindowSystemError) -> Error {
+    let text = error.to_string();
+    let (code, delivery) = match error {
+        WindowSystemError::Connect { .. } | WindowSystemError::Unsupported { .. } => {
+            (ErrorCode::PlatformNotSupported, Delivery::NotDelivered)
+        }
+        WindowSystemError::Timeout { started, .. } => {
+            (ErrorCode::Timeout, if *started { Delivery::Uncertain } else { Delivery::NotDelivered })
+        }
+        WindowSystemError::Gone { .. } => (ErrorCode::WindowNotFound, Delivery::NotDelivered),
+        WindowSystemError::NotViewable { .. } | WindowSystemError::Obscured { .. } => {
+            (ErrorCode::ActionFailed, Delivery::NotDelivered)
+        }
+        WindowSystemError::OutsideScreen { .. } | WindowSystemError::InvalidArgument { .. } => {
+            (ErrorCode::InvalidArgs, Delivery::NotDelivered)
+        }
+        WindowSystemError::Untypable { .. } | WindowSystemError::NoSuchKey { .. } => {
+            (ErrorCode::ActionNotSupported, Delivery::NotDelivered)
+        }
+        _ => (ErrorCode::ActionFailed, Delivery::Uncertain),
+    };
+    Error::new(code, text).delivery(delivery)
+}
+
+fn keysym(key: Key) -> Option<Keysym> {
+    match key {
+        Key::Char(character) => keysym_for_character(character),
+        Key::Space => keysym_for_character(' '),
+        other => keysym_for_name(&other.to_string()),
+    }
+}
+
+fn modifier_keysyms(modifiers: &[Modifier]) -> Vec<Keysym> {
+    modifiers.iter().filter_map(|modifier| keysym_for_name(modifier.as_str())).collect()
+}
+
+fn pixel(point: Point) -> screen::Point {
+    screen::Point { x: point.x.floor() as i32, y: point.y.floor() as i32 }
+}
+
+impl Platform for Linux {
+    fn name(&self) -> &'static str {
+        "linux"
+    }
+
+    fn safety(&self) -> Safety {
+        Safety { blocked_chords: BLOCKED_CHORDS, protected_processes: PROTECTED_PROCESSES }
+    }
+
+    fn supported_surfaces(&self) -> &'static [SurfaceKind] {
+        SUPPORTED_SURFACES
+    }
+
+    fn statistics(&self) -> Statistics {
+        let mut total = self.retired.get();
+        if let Some(bus) = self.bus.borrow().as_ref() {
+            total.calls += bus.connection.calls;
+            total.waits += bus.connection.waits;
+        }
+        for connection in self.direct.borrow().values().flatten() {
+            total.calls += connection.calls;
+            total.waits += connection.waits;
+        }
+        total
+    }
+
+    fn permissions(&self, deadline: Deadline) -> Permissions {
+        let accessibility = match self.with_bus(deadline, |bus| bus.applications(deadline)) {
+            Ok(_) => Permission::Granted,
+            Err(error) => Permission::Denied(error.get_hint().unwrap_or(error.message()).to_owned()),
+        };
+        let screen_recording = match self.display(deadline) {
+            Ok(_) => Permission::Granted,
+            Err(_) => Permission::Denied("no display can be reached: run inside the session, with DISPLAY set".into()),
+        };
+        Permissions { accessibility, screen_recording, automation: Permission::NotRequired }
+    }
+
+    fn apps(&self, deadline: Deadline) -> Result<Vec<App>> {
+        let registered = self.registered(deadline)?;
+        let listed = self.screen_windows(deadline);
+        let has_window = |pid: u32| {
+            listed.iter().flat_map(|list| &list.windows).any(|window| window.pid == Some(pid) || window.claimed_pid == Some(pid))
+        };
+        let mut apps = Vec::new();
+        for application in &registered {
+            // One process may register several objects; those without windows beside one that has some are shells.
+            let is_shell = application.windows.is_empty()
+                && registered.iter().any(|other| {
+                    other.pid == application.pid && other.root != application.root && !other.windows.is_empty()
+                });
+            if is_shell {
+                continue;
+            }
+            let has_windows = !application.windows.is_empty() || has_window(application.pid);
+            apps.push(App {
+                name: application.name.clone(),
+                pid: application.pid,
+                process_instance: process::process_instance(application.pid).ok(),
+                application_id: host::application_id(application.pid),
+                presentation: Some(if has_windows { Presentation::Foreground } else { Presentation::Background }),
+                toolkit: (!application.toolkit_name.is_empty())
+                    .then(|| format!("{} {}", application.toolkit_name, application.toolkit_version).trim().to_owned()),
+                handle: application.answers.then(|| application.root.handle()),
+            });
+        }
+        for window in listed.iter().flat_map(|list| &list.windows) {
+            let Some(pid) = window.pid.or(window.claimed_pid) else { continue };
+            if matches!(window.kind, WindowKind::Desktop | WindowKind::Dock) || apps.iter().any(|app| app.pid == pid) {
+                continue;
+            }
+            let name = if window.class.is_empty() { host::command_name(pid) } else { window.class.clone() };
+            apps.push(App {
+                name,
+                pid,
+                process_instance: process::process_instance(pid).ok(),
+                application_id: host::application_id(pid),
+                presentation: Some(Presentation::Foreground),
+                toolkit: None,
+                handle: None,
+            });
+        }
+        Ok(apps)
+    }
+
+    fn windows(&self, app: Option<&App>, deadline: Deadline) -> Result<Vec<Window>> {
+        let registered = self.registered(deadline)?;
+        self.join_windows(&registered, app, deadline)
+    }
+
+    fn displays(&self, deadline: Deadline) -> Result<Vec<Display>> {
+        let displays =
+            self.need_display(deadline)?.displays(deadline.at()).map_err(|error| screen_error(&error))?;
+        Ok(displays
+            .into_iter()
+            .map(|display| Display {
+                id: display.id,
+                bounds: rect(display.area),
+                is_primary: display.is_primary,
+                scale: display.scale,
+            })
+            .collect())
+    }
+
+    fn surfaces(&self, app: &App, kind: Option<SurfaceKind>, deadline: Deadline) -> Result<Vec<Surface>> {
+        self.list_surfaces(app, kind, deadline)
+    }
+
+    fn process_state(&self, pid: u32, instance: Option<&str>) -> ProcessState {
+        let now = process::process_instance(pid).ok();
+        match (now, instance) {
+            (Some(now), Some(instance)) if now != instance => ProcessState::Exited,
+            (Some(now), _) => match process::state(pid, &now) {
+                process::ProcessState::Running => ProcessState::Running,
+                process::ProcessState::Stopped => ProcessState::Unresponsive,
+                _ => ProcessState::Exited,
+            },
+            (None, _) => ProcessState::Exited,
+        }
+    }
+
+    fn observe(&self, scope: &Scope, limits: &Limits, deadline: Deadline) -> Result<Observation> {
+        let Some(handle) = scope.root.as_ref().or(scope.window.handle.as_ref()) else {
+            if host::is_stopped(scope.window.pid) {
+                return Err(unresponsive(scope.window.pid, None));
+            }
+            return Err(Error::new(
+                ErrorCode::ActionNotSupported,
+                format!("the window {:?} of {:?} is not accessible", scope.window.title, scope.window.app_name),
+            )
+            .kind("window_without_accessibility_element")
+            .hint("the application publishes no tree for it; use screenshot and the mouse commands, or start the \
+                   application again now that accessibility is on")
+            .delivery(Delivery::NotDelivered));
+        };
+        let root = Object::from_handle(handle)?;
+        if host::is_stopped(scope.window.pid) {
+            return Err(unresponsive(scope.window.pid, None));
+        }
+        let manner = self.manner(&root.bus, &scope.window, deadline)?;
+        let surveyed = self.near(&root.bus.clone(), manner.toolkit, deadline, |connection| {
+            let mut survey = Survey::new(connection, &manner, *limits, deadline.at());
+            // The cache lists everything there is: worth its price only when everything is wanted.
+            if limits.include_hidden && manner.toolkit.has_atk_bridge() {
+                survey.prefetch();
+            }
+            survey.tree(root, false)
+        })?;
+        if surveyed.root_failed {
+            return Err(match &surveyed.failure {
+                Some(Failure::Timeout) | None if surveyed.stopped == Some(Stop::Deadline) => {
+                    unresponsive(scope.window.pid, surveyed.failure.as_ref())
+                }
+                _ => Error::new(ErrorCode::WindowNotFound, "the window or element is gone")
+                    .hint("list the windows again, then take a new snapshot")
+                    .delivery(Delivery::NotDelivered),
+            });
+        }
+        let mut tree = surveyed.tree;
+        if let Some(window) = scope.window.bounds {
+            for id in 0..tree.len() as u32 {
+                let node = tree.node_mut(id);
+                let is_outside =
+                    node.bounds.is_some_and(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
+                node.states.set(State::Offscreen, is_outside);
+            }
+        }
+        let needs_activation = manner.toolkit == Toolkit::Chromium
+            && scope.root.is_none()
+            && tree.len() <= 2
+            && !tree.iter().any(|(_, node)| node.role == Role::WebArea);
+        Ok(Observation { tree, stopped: surveyed.stopped, nodes_visited: surveyed.visited, needs_activation })
+    }
+
+    fn read(&self, handles: &[Handle], window: &Window, deadline: Deadline) -> Result<Vec<Reading>> {
+        let mut readings: Vec<Option<Reading>> = handles.iter().map(|_| None).collect();
+        let targets: Vec<Object> = handles.iter().map(Object::from_handle).collect::<Result<_>>()?;
+        let mut owners: Vec<&str> = targets.iter().map(|target| &*target.bus).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        for owner in owners {
+            let chosen: Vec<usize> = (0..targets.len()).filter(|&at| &*targets[at].bus == owner).collect();
+            let manner = match self.manner(owner, window, deadline) {
+                Ok(manner) => manner,
+                Err(error) => {
+                    let reading = match error.code() {
+                        ErrorCode::StaleRef => Reading::Gone,
+                        ErrorCode::AppUnresponsive => Reading::Unanswered,
+                        _ => return Err(error),
+                    };
+                    for at in chosen {
+                        readings[at] = Some(reading.clone());
+                    }
+                    continue;
+                }
+            };
+            let objects: Vec<Object> = chosen.iter().map(|&at| targets[at].clone()).collect();
+            let singles = self.with_bus(deadline, |bus| {
+                Ok(Survey::new(&mut bus.connection, &manner, Limits::default(), deadline.at()).singles(&objects))
+            })?;
+            for (at, single) in chosen.into_iter().zip(singles) {
+                readings[at] = Some(match single {
+                    Single::Live(mut node) => {
+                        if let (Some(bounds), Some(window)) = (node.bounds, window.bounds) {
+                            let is_outside = !bounds.is_empty() && bounds.intersection(&window).is_none();
+                            node.states.set(State::Offscreen, is_outside);
+                        }
+                        Reading::Live(node)
+                    }
+                    Single::Gone => Reading::Gone,
+                    Single::Unanswered => Reading::Unanswered,
+                });
+            }
+        }
+        Ok(readings.into_iter().map(|reading| reading.unwrap_or(Reading::Unanswered)).collect())
+    }
+
+    fn ancestors(&self, handle: &Handle, deadline: Deadline) -> Result<Vec<Handle>> {
+        let mut here = Object::from_handle(handle)?;
+        let mut found = Vec::new();
+        self.with_bus(deadline, |bus| {
+            for _ in 0..64 {
+                let serial = send_get(&mut bus.connection, &here, ACCESSIBLE, "Parent");
+                let parent = match bus.connection.wait(serial, deadline.at()) {
+                    Ok(message) => parent_of(&message, &here.bus),
+                    Err(Failure::Timeout) => return Err(unresponsive(0, Some(&Failure::Timeout))),
+                    Err(_) => None,
+                };
+                let Some(parent) = parent else { break };
+                if found.contains(&parent.handle()) || &*parent.path == ROOT {
+                    break;
+                }
+                found.push(parent.handle());
+                here = parent;
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn hit_test(&self, target: &Handle, window: &Window, point: Point, deadline: Deadline) -> Result<Hit> {
+        if let Some(hit) = self.window_in_front(window, point, deadline) {
+            return Ok(hit);
+        }
+        let Some(root) = &window.handle else { return Ok(Hit::Unknown) };
+        let target = Object::from_handle(target)?;
+        let root = Object::from_handle(root)?;
+        let manner = self.manner(&target.bus, window, deadline)?;
+        let at = pixel(point);
+        let (x, y) = (at.x - manner.origin.0, at.y - manner.origin.1);
+        let found = self.with_bus(deadline, |bus| {
+            let mut here = root;
+            let mut deepest = None;
+            // Toolkits answer with the child at that point; some go all the way down, some one level.
+            for _ in 0..64 {
+                let call = Call {
+                    signature: "iiu",
+                    body: &|writer| {
+                        writer.i32(x);
+                        writer.i32(y);
+                        writer.u32(0);
+                    },
+                    ..Call::new(&here.bus, &here.path, COMPONENT, "GetAccessibleAtPoint")
+                };
+                let next = match bus.connection.call(&call, deadline.at()) {
+                    Ok(message) => object(&message, &here.bus).ok().filter(|next| !next.is_null() && *next != here),
+                    Err(_) => None,
+                };
+                let Some(next) = next else { break };
+                if next == target {
+                    return Ok(Some(next));
+                }
+                deepest = Some(next.clone());
+                here = next;
+            }
+            Ok(deepest)
+        })?;
+        let Some(found) = found else { return Ok(Hit::Unknown) };
+        if found == target || self.ancestors(&found.handle(), deadline)?.contains(&target.handle()) {
+            return Ok(Hit::Target);
+        }
+        if self.ancestors(&target.handle(), deadline)?.contains(&found.handle()) {
+            return Ok(Hit::Unknown);
+        }
+        match self.read(&[found.handle()], window, deadline)?.into_iter().next() {
+            Some(Reading::Live(node)) => Ok(Hit::Other { role: node.role, name: node.name, bounds: node.bounds }),
+            _ => Ok(Hit::Unknown),
+        }
+    }
+
+    fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed> {
+        let target = Object::from_handle(target)?;
+        let known = self.known(&target.bus, deadline)?;
+        if host::is_stopped(known.pid) {
+            return Err(unresponsive(known.pid, None));
+        }
+        self.with_bus(deadline, |bus| {
+            Actor {
+                connection: &mut bus.connection,
+                toolkit: known.toolkit,
+                has_safe_actions: known.has_safe_actions,
+                deadline,
+            }
+            .perform(&target, operation)
+        })
+    }
+
+    fn input(&self, input: &Input, deadline: Deadline) -> Result<usize> {
+        let display = self.need_display(deadline)?;
+        let until = deadline.at();
+        let button = |button: MouseButton| match button {
+            MouseButton::Left => screen::Button::Left,
+            MouseButton::Right => screen::Button::Right,
+            MouseButton::Middle => screen::Button::Middle,
+        };
+        let result = match input {
+            Input::Move(at) => display.move_pointer(pixel(*at), until),
+            Input::Click { at, button: which, count, modifiers } => {
+                display.click(pixel(*at), button(*which), *count, &modifier_keysyms(modifiers), until)
+            }
+            Input::Wheel { at, dy, dx, modifiers } => {
+                display.wheel(pixel(*at), *dx, *dy, &modifier_keysyms(modifiers), until)
+            }
+            Input::Drag { from, to, duration, drop_delay } => display.drag(
+                &screen::Drag {
+                    from: pixel(*from),
+                    to: pixel(*to),
+                    button: screen::Button::Left,
+                    duration: *duration,
+                    drop_delay: *drop_delay,
+                    modifiers: Vec::new(),
+                },
+                until,
+            ),
+            Input::Chord(chord) => {
+                let key = keysym(chord.key).ok_or_else(|| Error::invalid(format!("no key gives {}", chord.key)))?;
+                display.press_chord(&modifier_keysyms(&chord.modifiers), key, until)
+            }
+            Input::Text(text) => {
+                return display.type_text(text, TypingOptions::default(), until).map_err(|error| {
+                    let sent = error.sent;
+                    let delivery = if sent > 0 { Delivery::Uncertain } else { Delivery::NotDelivered };
+                    screen_error(&error.cause).detail("characters_sent", sent).redelivered(delivery)
+                });
+            }
+        };
+        result.map(|()| 0).map_err(|error| screen_error(&error))
+    }
+
+    fn window_operation(&self, window: &Window, operation: WindowOperation, deadline: Deadline) -> Result<()> {
+        let display = self.need_display(deadline)?;
+        let id = screen_id(&window.id).ok_or_else(|| {
+            Error::new(ErrorCode::ActionNotSupported, "the window system does not know this window")
+                .delivery(Delivery::NotDelivered)
+        })?;
+        match operation {
+            WindowOperation::Focus => display.activate(id, deadline.at()).map_err(|error| screen_error(&error)),
+        }
+    }
+
+    fn launch(&self, request: &LaunchRequest, deadline: Deadline) -> Result<Launched> {
+        start::start(request, deadline)
+    }
+
+    fn close(&self, app: &App, force: bool, deadline: Deadline) -> Result<()> {
+        let refused = |error: &dyn std::fmt::Display| {
+            Error::new(ErrorCode::ActionFailed, format!("{:?} cannot be asked to end", app.name))
+                .platform_detail(error.to_string())
+                .delivery(Delivery::NotDelivered)
+        };
+        // Without proof of which process it is, a later one of the same number could be hit.
+        let instance = app.process_instance.as_deref().unwrap_or("");
+        if force {
+            return process::kill(app.pid, instance).map_err(|error| refused(&error));
+        }
+        let mut asked = false;
+        if let Ok(display) = self.display(deadline)
+            && let Ok(list) = display.windows(deadline.at())
+        {
+            for window in list.windows {
+                let is_theirs = window.pid == Some(app.pid) || window.claimed_pid == Some(app.pid);
+                if is_theirs && display.close_window(window.id, deadline.at()).is_ok() {
+                    asked = true;
+                }
+            }
+        }
+        if asked {
+            return Ok(());
+        }
+        process::terminate(app.pid, instance).map_err(|error| refused(&error))
+    }
+
+    fn capture(&self, target: &CaptureTarget, deadline: Deadline) -> Result<Image> {
+        let display = self.need_display(deadline)?;
+        let region = |area: &Rect| {
+            let left = area.x.floor() as i32;
+            let top = area.y.floor() as i32;
+            let right = (area.x + area.width).ceil() as i32;
+            let bottom = (area.y + area.height).ceil() as i32;
+            Rectangle::new(left, top, (right - left).max(0) as u32, (bottom - top).max(0) as u32)
+        };
+        let capture = match target {
+            CaptureTarget::Display(shown) => display.capture_region(region(&shown.bounds), deadline.at()),
+            CaptureTarget::Region(area) => display.capture_region(region(area), deadline.at()),
+            CaptureTarget::Window(window) => {
+                let id = screen_id(&window.id).ok_or_else(|| {
+                    Error::new(ErrorCode::ActionNotSupported, "the window system does not know this window")
+                })?;
+                display.capture_window(id, deadline.at())
+            }
+        }
+        .map_err(|error| screen_error(&error))?;
+        let rgb = capture.image.pixels().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+        Ok(Image { width: capture.image.width(), height: capture.image.height(), rgb })
+    }
+}
+
+impl Linux {
+    /// What stands between a point and a window, if it is another window.
+    fn window_in_front(&self, window: &Window, point: Point, deadline: Deadline) -> Option<Hit> {
+        let own = screen_id(&window.id)?;
+        let display = self.display(deadline).ok()?;
+        let hit = display.window_at(pixel(point), deadline.at()).ok()??;
+        if hit.window == Some(own) && !hit.is_on_frame {
+            return None;
+        }
+        let list = display.windows(deadline.at()).ok()?;
+        if let Some(popup) = list.popups.iter().find(|popup| Some(popup.id) == hit.window) {
+            // A popup of the same process may well be where the target is: the application has to say.
+            if popup.pid == Some(window.pid) {
+                return None;
+            }
+            let name = Some(popup.title.clone()).filter(|title| !title.is_empty());
+            return Some(Hit::Other { role: Role::Menu, name, bounds: Some(rect(popup.area)) });
+        }
+        let other = list.windows.iter().find(|other| Some(other.id) == hit.window)?;
+        let is_dialog = other.is_modal || other.kind == WindowKind::Dialog;
+        Some(Hit::Other {
+            role: if is_dialog { Role::Dialog } else { Role::Window },
+            name: Some(other.title.clone()).filter(|title| !title.is_empty()),
+            bounds: Some(rect(other.frame)),
+        })
+    }
+}
+
+fn parent_of(message: &crate::dbus::Message, owner: &str) -> Option<Object> {
+    let mut body = message.body("v").ok()?;
+    (body.signature().ok()? == "(so)").then_some(())?;
+    let (bus, path) = body.reference().ok()?;
+    Some(owned_by(&bus, &path, owner)).filter(|parent| !parent.is_null())
+}

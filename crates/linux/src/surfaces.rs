@@ -1,0 +1,160 @@
+//! Open menus, dialogs and popovers.
+//!
+//! The window system says cheaply whether anything transient is open; only then, or when a kind is asked for that it
+//! does not know (a popover drawn inside its window, a menu bar), are the trees of the application read.
+
+use agent_desktop_core::platform::{App, Limits, Surface, SurfaceKind};
+use agent_desktop_core::tree::{NodeId, Tree};
+use agent_desktop_core::{Deadline, Result};
+
+use crate::bus::Registered;
+use crate::map::{role, state};
+use crate::platform::{Candidate, Linux};
+use crate::tree::{Manner, Survey, Surveyed};
+use crate::window_system::WindowKind;
+
+/// Nodes that are read of a window while looking for a menu.
+const MOST_NODES: u32 = 5000;
+
+fn kind_word(kind: SurfaceKind) -> &'static [&'static str] {
+    match kind {
+        SurfaceKind::Menu => &["menu", "context_menu"],
+        SurfaceKind::MenuBar => &["menubar"],
+        SurfaceKind::Sheet => &["sheet"],
+        SurfaceKind::Popover => &["popover"],
+        SurfaceKind::Alert => &["alert"],
+        _ => &[],
+    }
+}
+
+impl Linux {
+    pub(crate) fn list_surfaces(
+        &self,
+        app: &App,
+        kind: Option<SurfaceKind>,
+        deadline: Deadline,
+    ) -> Result<Vec<Surface>> {
+        let registered = self.registered(deadline)?;
+        let mut surfaces = Vec::new();
+        for application in registered.iter().filter(|application| application.pid == app.pid) {
+            let windows = self.accessible_windows(application, deadline)?;
+            surfaces.extend(windows.iter().filter_map(dialog));
+            if self.may_have_popups(application.pid, kind, deadline) {
+                for window in &windows {
+                    self.look_inside(application, window, &mut surfaces, deadline)?;
+                }
+            }
+        }
+        surfaces.retain(|surface| match kind {
+            Some(kind) => kind_word(kind).contains(&surface.kind),
+            None => surface.kind != "menubar",
+        });
+        for (index, surface) in surfaces.iter_mut().enumerate() {
+            surface.id = format!("s{}", index + 1);
+        }
+        Ok(surfaces)
+    }
+
+    /// Whether the trees have to be read.
+    fn may_have_popups(&self, pid: u32, kind: Option<SurfaceKind>, deadline: Deadline) -> bool {
+        match kind {
+            Some(SurfaceKind::Sheet | SurfaceKind::Alert) => return false,
+            Some(SurfaceKind::MenuBar | SurfaceKind::Popover) => return true,
+            _ => {}
+        }
+        let Some(list) = self.screen_windows(deadline) else { return true };
+        list.popups.iter().any(|popup| {
+            popup.pid == Some(pid) && !matches!(popup.kind, WindowKind::Tooltip | WindowKind::Notification | WindowKind::Drag)
+        })
+    }
+
+    fn look_inside(
+        &self,
+        application: &Registered,
+        window: &Candidate,
+        surfaces: &mut Vec<Surface>,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let owner = window.object.bus.clone();
+        let manner = Manner {
+            toolkit: application.toolkit(),
+            owner: owner.clone(),
+            origin: (0, 0),
+            has_safe_actions: true,
+        };
+        let limits = Limits { max_depth: 20, nodes: MOST_NODES, ..Limits::default() };
+        let surveyed = self.near(&owner, manner.toolkit, deadline, |connection| {
+            Survey::new(connection, &manner, limits, deadline.at()).tree(window.object.clone(), false)
+        })?;
+        for id in 0..surveyed.tree.len() as NodeId {
+            let kind = match surveyed.natives[id as usize] {
+                role::MENU_BAR => "menubar",
+                _ if surveyed.popovers.contains(&id) && !holds_menu(&surveyed, id) => "popover",
+                role::MENU | role::POPUP_MENU if is_open_menu(&surveyed, id) => menu_kind(&surveyed, id),
+                _ => continue,
+            };
+            let node = surveyed.tree.node(id);
+            let items = node.children.iter().filter(|&&child| is_item(surveyed.natives[child as usize])).count();
+            surfaces.push(Surface {
+                id: String::new(),
+                kind,
+                title: node.name.clone().or_else(|| opener_name(&surveyed.tree, id)),
+                item_count: (items > 0).then_some(items as u32),
+                handle: node.handle.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn dialog(window: &Candidate) -> Option<Surface> {
+    let is_there = window.states & (state::SHOWING | state::VISIBLE | state::ACTIVE) != 0;
+    let kind = match window.role {
+        role::ALERT => "alert",
+        role::DIALOG | role::FILE_CHOOSER | role::COLOR_CHOOSER | role::FONT_CHOOSER => "sheet",
+        _ => return None,
+    };
+    is_there.then(|| Surface {
+        id: String::new(),
+        kind,
+        title: Some(window.title.clone()).filter(|title| !title.is_empty()),
+        item_count: None,
+        handle: window.object.handle(),
+    })
+}
+
+fn is_item(native: u32) -> bool {
+    matches!(native, role::MENU | role::MENU_ITEM | role::CHECK_MENU_ITEM | role::RADIO_MENU_ITEM)
+}
+
+/// A menu that shows items is open: hidden ones are not in the tree.
+fn is_open_menu(surveyed: &Surveyed, id: NodeId) -> bool {
+    surveyed.tree.subtree(id).skip(1).any(|inner| is_item(surveyed.natives[inner as usize]))
+}
+
+fn holds_menu(surveyed: &Surveyed, id: NodeId) -> bool {
+    surveyed.tree.subtree(id).skip(1).any(|inner| matches!(surveyed.natives[inner as usize], role::MENU | role::POPUP_MENU))
+}
+
+/// A menu that nothing in the window opens is a context menu.
+fn menu_kind(surveyed: &Surveyed, id: NodeId) -> &'static str {
+    let has_opener = matches!(surveyed.natives[id as usize], role::MENU) && surveyed.tree.node(id).name.is_some()
+        || surveyed.tree.ancestors(id).any(|ancestor| {
+            matches!(
+                surveyed.natives[ancestor as usize],
+                role::MENU_BAR
+                    | role::MENU
+                    | role::MENU_ITEM
+                    | role::POPUP_MENU
+                    | role::PUSH_BUTTON
+                    | role::TOGGLE_BUTTON
+                    | role::COMBO_BOX
+            )
+        });
+    if has_opener { "menu" } else { "context_menu" }
+}
+
+/// What the control that opened a nameless menu is called.
+fn opener_name(tree: &Tree, id: NodeId) -> Option<String> {
+    tree.ancestors(id).take(2).find_map(|ancestor| tree.node(ancestor).name.clone())
+}
