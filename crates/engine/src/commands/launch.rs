@@ -22,6 +22,8 @@ const MAX_POLL: Duration = Duration::from_millis(250);
 /// How long a window may take to appear after the started process has ended: many commands hand over to a process that
 /// already runs, or that they start themselves.
 const HANDOVER: Duration = Duration::from_secs(5);
+/// How long a window may be there before its tree is.
+const ACCESSIBLE: Duration = Duration::from_secs(5);
 /// How long a window of an unknown new process must have been there to count as that of what was started.
 const SETTLED: Duration = Duration::from_millis(1500);
 /// Arguments and variables, each at most this many, and all of them together at most this many bytes.
@@ -215,9 +217,19 @@ impl Launch {
         let mut ended = None;
         let mut last_error;
         let mut stranger_since = None;
+        let mut mute_since = None;
         loop {
             match self.new_window(context, launched, before, &mut stranger_since) {
-                Ok(Some(window)) => return Ok(Some(window)),
+                Ok(Some(window)) => {
+                    // The window system shows a window before the application has told the accessibility bus about it; what
+                    // comes next is usually a snapshot.
+                    let since = *mute_since.get_or_insert_with(|| context.now());
+                    let is_patient = context.now().saturating_duration_since(since) < ACCESSIBLE;
+                    if window.handle.is_some() || !is_patient {
+                        return Ok(Some(window));
+                    }
+                    last_error = None;
+                }
                 Ok(None) => last_error = None,
                 // An application that is starting is often mute for a moment.
                 Err(error) => last_error = Some(error),
