@@ -49,9 +49,11 @@ test_packages() {
     demo_packages
     cat desktops/x11.packages.txt
     cat <<'LIST'
-# another window manager, keyboard layouts
+# another window manager, keyboard layouts, what is typed into
 metacity
 x11-xkb-utils
+xterm
+python3-pyqt5
 # GTK 3, GTK 4, Qt 5
 gedit
 gtk-3-examples

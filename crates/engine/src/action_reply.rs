@@ -2,6 +2,7 @@
 
 use agent_desktop_core::delivery::{self, Delivery, Step};
 use agent_desktop_core::error::Fact;
+use agent_desktop_core::outline::{LINE_TEXT, quote};
 use serde::Serialize;
 
 use crate::commands::Reply;
@@ -132,11 +133,12 @@ impl Reply for ActionReply {
                 let _ = write!(text, " [{word}]");
             }
             if let Some(value) = &state.value {
-                let _ = write!(text, " = {value:?}");
+                let _ = write!(text, " = {}", quote(value, LINE_TEXT));
             }
         }
         for surface in &self.surfaces {
-            let _ = write!(text, "\n  open: {} {:?}", surface.kind, surface.title.as_deref().unwrap_or(""));
+            let title = quote(surface.title.as_deref().unwrap_or(""), LINE_TEXT);
+            let _ = write!(text, "\n  open: {} {title}", surface.kind);
         }
         Some(text)
     }

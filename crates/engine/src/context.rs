@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use agent_desktop_core::Deadline;
 use agent_desktop_core::error::Result;
-use agent_desktop_core::platform::Platform;
+use agent_desktop_core::platform::{Input, Platform};
 
 use crate::lease::{Lease, LeaseSettings};
 use crate::policy::Policy;
@@ -75,11 +75,28 @@ pub struct Context<'a> {
     pub deadline: Deadline,
     /// `--timeout-ms 0`: one attempt, nothing is polled.
     pub is_single_attempt: bool,
-    pub(crate) trace: Trace,
+    pub(crate) trace: &'a Trace,
     pub(crate) delivery_began: &'a Cell<bool>,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// The same with another deadline, for a part of the command that has a budget of its own.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Deadline) -> Context<'a> {
+        Context { store: self.store.clone(), deadline, ..*self }
+    }
+
+    /// The same, with at most `limit` left.
+    #[must_use]
+    pub fn within(&self, limit: Duration) -> Context<'a> {
+        self.with_deadline(self.deadline.within(self.now(), limit))
+    }
+
+    /// Waits before the next look. False when there is to be none: the deadline has come, or one attempt was asked for.
+    pub fn poll(&self, interval: Duration) -> bool {
+        !self.is_single_attempt && self.pause(interval)
+    }
+
     /// Now, as the platform's clock has it.
     pub fn now(&self) -> Instant {
         self.platform.now()
@@ -116,6 +133,16 @@ impl Context<'_> {
     /// `TIMEOUT` of kind `lock_timeout` or `interaction_process_lock_timeout` at the deadline.
     pub fn take_lease(&self) -> Result<Lease> {
         Lease::take(&self.options.lease, self.platform, self.deadline)
+    }
+
+    /// Sends physical input under the lease, once.
+    ///
+    /// # Errors
+    /// Those of the lease and of the platform.
+    pub fn send_input(&self, input: &Input) -> Result<()> {
+        let _lease = self.take_lease()?;
+        self.begin_delivery();
+        self.platform.input(input, self.deadline).map(|_| ())
     }
 
     /// Says that from here on something may reach an application. A failure that does not say more is then no longer

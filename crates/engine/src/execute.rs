@@ -18,6 +18,7 @@ use crate::envelope;
 use crate::policy;
 use crate::store::Store;
 use crate::trace::{Field, Trace};
+use crate::wait_for::Condition;
 
 /// What a command answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,31 +95,12 @@ fn prepare_and_run(
     if effects.needs_headed && !options.headed {
         return Err(policy::needs_headed(command.name()));
     }
-    let context = Context {
-        platform,
-        store,
-        options,
-        deadline,
-        is_single_attempt,
-        trace: std::mem::take(trace),
-        delivery_began,
-    };
-    let outcome = command.run(&context);
-    *trace = context.trace;
-    outcome
+    let context = Context { platform, store, options, deadline, is_single_attempt, trace, delivery_began };
+    command.run(&context)
 }
 
 fn check_waiting(command: &Command, options: &Options) -> Result<()> {
-    let waits = options.wait_for.is_some() || options.wait_for_gone.is_some();
-    if options.wait_for.is_some() && options.wait_for_gone.is_some() {
-        return Err(Error::invalid("--wait-for and --wait-for-gone exclude each other"));
-    }
-    if options.wait_timeout_ms.is_some() && !waits {
-        return Err(Error::invalid("--wait-timeout needs --wait-for or --wait-for-gone"));
-    }
-    if options.wait_timeout_ms.is_some_and(|ms| ms > MAX_TIMEOUT_MS) {
-        return Err(Error::invalid(format!("--wait-timeout is longer than {MAX_TIMEOUT_MS} ms")));
-    }
+    let waits = Condition::of(options)?.is_some();
     if waits && !command.spec().effects.waits {
         return Err(Error::invalid(format!("{} does not take --wait-for", command.name()))
             .hint("run the wait command afterwards"));

@@ -4,7 +4,7 @@
 //! a base policy; what counts is the union of that and the caller's.
 
 use agent_desktop_core::error::{Error, ErrorCode, Result};
-use agent_desktop_core::key::Chord;
+use agent_desktop_core::key::{Chord, Modifier};
 use agent_desktop_core::platform::{App, Safety};
 
 /// What is allowed.
@@ -64,6 +64,17 @@ pub fn screen_chord(text: &str, safety: &Safety, force: bool) -> Result<Chord> {
     Ok(chord)
 }
 
+/// The same for a key that is to be held, which may be a modifier alone.
+///
+/// # Errors
+/// As [`screen_chord`].
+pub fn screen_held_chord(text: &str, safety: &Safety, force: bool) -> Result<()> {
+    if text.split('+').all(|part| Modifier::parse(part.trim()).is_some()) {
+        return Ok(());
+    }
+    screen_chord(text, safety, force).map(|_| ())
+}
+
 /// Refuses to end a process that the desktop stands on, under whichever of its names.
 ///
 /// Whole names only: `shellcheck-gui` is not `shell`. The given name, the resolved name, the application id and each
@@ -115,6 +126,8 @@ mod tests {
         let error = screen_chord("Option+F4", &SAFETY, false).unwrap_err();
         assert_eq!(error.code(), ErrorCode::PolicyDenied);
         assert!(screen_chord("Option+F4", &SAFETY, true).is_ok());
+        assert!(screen_held_chord("shift", &SAFETY, false).is_ok());
+        assert!(screen_held_chord("alt+f4", &SAFETY, false).is_err());
         assert!(screen_chord("alt+f3", &SAFETY, false).is_ok());
     }
 

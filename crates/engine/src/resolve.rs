@@ -100,11 +100,7 @@ impl Loaded {
                     "unresponsive",
                 ),
             };
-        Some(
-            error
-                .detail("process_state", facts([("state", state.into())]))
-                .delivery(Delivery::NotDelivered),
-        )
+        Some(error.detail("process_state", facts([("state", state.into())])).delivery(Delivery::NotDelivered))
     }
 }
 
@@ -146,7 +142,8 @@ pub fn attempt(context: &Context<'_>, loaded: &Loaded, deadline: Deadline) -> Re
         .retryable(false)
         .hint("take a new snapshot and use the ref it gives"));
     };
-    let reading = context.platform.read(std::slice::from_ref(&entry.handle), &window, deadline)?.into_iter().next();
+    let reading =
+        context.platform.read(std::slice::from_ref(&entry.handle), &window, deadline)?.into_iter().next();
     let reading = reading.ok_or_else(|| Error::internal("the platform read nothing"))?;
     let change = match (refs::resolve_fast(entry, &reading), reading) {
         (Fast::Found, agent_desktop_core::platform::Reading::Live(node)) => {
@@ -171,9 +168,8 @@ pub fn attempt(context: &Context<'_>, loaded: &Loaded, deadline: Deadline) -> Re
     let limits = Limits { max_depth: 50, include_hidden: true, ..Limits::default() };
     let observation = context.platform.observe(&scope, &limits, deadline)?;
     let is_complete = observation.stopped.is_none();
-    let resolution = refs::search(entry, &observation.tree, is_complete, true, |node| {
-        map.is_claimed(node, target.number)
-    });
+    let resolution =
+        refs::search(entry, &observation.tree, is_complete, true, |node| map.is_claimed(node, target.number));
     if let Resolution::Found(id, _) = resolution {
         let node = observation.tree.node(id).clone();
         return Ok(Resolved { handle: node.handle.clone(), node, window, windows });

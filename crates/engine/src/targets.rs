@@ -4,16 +4,13 @@
 //! is ever picked by being first.
 
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result};
+use agent_desktop_core::outline;
 use agent_desktop_core::platform::{App, Window};
+use agent_desktop_core::query::fold;
 use agent_desktop_core::refs::MAX_CANDIDATES;
 
 use crate::context::Context;
 use crate::wire::{app_candidate, window_candidate};
-
-/// Text for comparisons: runs of white space are one space, none at the ends, lower case.
-pub fn fold(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
-}
 
 /// Every running application of this name: by its name, else by its application id, else by `pid:N`.
 ///
@@ -47,9 +44,13 @@ pub(crate) fn named(apps: Vec<App>, name: &str) -> Vec<App> {
     found
 }
 
+fn quote(text: &str) -> String {
+    outline::quote(text, outline::MESSAGE_TEXT)
+}
+
 fn app_not_found(name: &str) -> Error {
     // An application's name is what is printed on the screen, not a secret.
-    Error::new(ErrorCode::AppNotFound, format!("no running application is named {name:?}"))
+    Error::new(ErrorCode::AppNotFound, format!("no running application is named {}", quote(name)))
         .hint("list-apps shows the names; start it with launch")
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn one_app(mut apps: Vec<App>, name: &str) -> Result<App> {
             let candidates: Vec<Fact> = apps.iter().take(MAX_CANDIDATES).map(app_candidate).collect();
             Err(Error::new(
                 ErrorCode::AmbiguousTarget,
-                format!("{} applications are named {name:?}", apps.len()),
+                format!("{} applications are named {}", apps.len(), quote(name)),
             )
             .detail("candidate_count", apps.len())
             .detail("candidates", Fact::List(candidates))

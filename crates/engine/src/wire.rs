@@ -4,6 +4,7 @@
 
 use agent_desktop_core::error::Fact;
 use agent_desktop_core::geometry::{Point, Rect};
+use agent_desktop_core::outline::{LINE_TEXT, quote};
 use agent_desktop_core::platform::{App, Display, Permission, Permissions, Presentation, Surface, Window};
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +99,13 @@ impl WindowData {
     /// One line for people and models.
     pub fn outline(&self) -> String {
         use std::fmt::Write;
-        let mut line = format!("{} {:?} {} pid {}", self.id, self.title, self.app_name, self.pid);
+        let mut line = format!(
+            "{} {} {} pid {}",
+            self.id,
+            quote(&self.title, LINE_TEXT),
+            quote(&self.app_name, LINE_TEXT),
+            self.pid
+        );
         if let Some(bounds) = self.bounds {
             let _ = write!(line, " {},{} {}x{}", bounds.x, bounds.y, bounds.width, bounds.height);
         }

@@ -14,6 +14,11 @@ pub(crate) fn command_name(pid: u32) -> String {
     process::name(pid).unwrap_or_default()
 }
 
+/// Whether the process is an office suite, whose windows hold far more than they show.
+pub(crate) fn is_office(pid: u32) -> bool {
+    command_name(pid).starts_with("soffice")
+}
+
 /// The id of the application that a process belongs to.
 pub(crate) fn application_id(pid: u32) -> Option<String> {
     let hints = process::application_hints(pid);

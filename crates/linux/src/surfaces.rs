@@ -9,7 +9,7 @@ use agent_desktop_core::{Deadline, Result};
 
 use crate::bus::Registered;
 use crate::map::{role, state};
-use crate::platform::{Candidate, Linux};
+use crate::platform::{Candidate, Linux, prefetches};
 use crate::tree::{Manner, Survey, Surveyed};
 use crate::window_system::WindowKind;
 
@@ -84,7 +84,11 @@ impl Linux {
         };
         let limits = Limits { max_depth: 20, nodes: MOST_NODES, ..Limits::default() };
         let surveyed = self.near(&owner, manner.toolkit, deadline, |connection| {
-            Survey::new(connection, &manner, limits, deadline.at()).tree(window.object.clone(), false)
+            let mut survey = Survey::new(connection, &manner, limits, deadline.at());
+            if prefetches(manner.toolkit, application.pid, false) {
+                survey.prefetch();
+            }
+            survey.tree(window.object.clone(), false)
         })?;
         for id in 0..surveyed.tree.len() as NodeId {
             let kind = match surveyed.natives[id as usize] {

@@ -20,7 +20,7 @@ use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Cut, Gaps, NativeId, NativeIdKind, Node, NodeId, NumericValue, Tree};
 
 use crate::bus::{
-    ACCESSIBLE, ACTION, CACHE, COMPONENT, Object, PROPERTIES, SELECTION, TABLE, TEXT, VALUE, object, objects,
+    ACCESSIBLE, ACTION, CACHE, COMPONENT, Object, SELECTION, TABLE, TEXT, VALUE, object, objects,
     owned_by, send_get, send_number, send_plain, states, variant_number, variant_string,
 };
 use crate::dbus::{Call, Connection, Failure, Malformed, Message};
@@ -144,6 +144,7 @@ struct Virtual {
 #[derive(Debug)]
 struct Cached {
     parent: Box<str>,
+    index: i32,
     child_count: i32,
     interfaces: Interfaces,
     name: String,
@@ -166,7 +167,7 @@ pub(crate) struct Survey<'a> {
     other_index: HashMap<Object, u32>,
     virtuals: HashMap<u32, Virtual>,
     cache: HashMap<Box<str>, Cached>,
-    cached_children: HashMap<Box<str>, Vec<Box<str>>>,
+    cached_children: HashMap<Box<str>, Vec<(i32, Box<str>)>>,
     queue: VecDeque<(u32, Ask, bool)>,
     pending: HashMap<u32, (u32, Ask, bool)>,
     text_bytes: u64,
@@ -234,8 +235,12 @@ impl<'a> Survey<'a> {
             && let Ok(entries) = cache_items(&message)
         {
             for (path, entry) in entries {
-                self.cached_children.entry(entry.parent.clone()).or_default().push(path.clone());
+                let child = (entry.index, path.clone());
+                self.cached_children.entry(entry.parent.clone()).or_default().push(child);
                 self.cache.insert(path, entry);
+            }
+            for children in self.cached_children.values_mut() {
+                children.sort_by_key(|child| child.0);
             }
         }
     }
@@ -353,7 +358,17 @@ impl<'a> Survey<'a> {
             item.description =
                 Some(cached.description.clone()).filter(|text| !text.is_empty() && is_control(cached.role));
             item.child_count = u32::try_from(cached.child_count).ok();
-            self.basics(id);
+            item.basics_done = true;
+            if !self.is_shown(id) {
+                return;
+            }
+            if self.manner.toolkit == Toolkit::Gtk4 {
+                // Details wait for the size, which tells whether it shows.
+                self.ask(id, Ask::Extents);
+            } else {
+                self.details(id);
+            }
+            self.descend(id);
             return;
         }
         self.ask(id, Ask::States);
@@ -362,8 +377,14 @@ impl<'a> Survey<'a> {
             for ask in [Ask::Role, Ask::Name, Ask::Interfaces] {
                 self.ask(id, ask);
             }
-            if self.manner.toolkit == Toolkit::Gtk4 {
-                self.ask(id, Ask::Extents);
+        }
+        // An application that draws an animation answers once a frame: everything at once then saves frames. GTK 4 has no
+        // containers whose children must not be asked for.
+        if self.manner.toolkit == Toolkit::Gtk4 {
+            self.ask(id, Ask::Extents);
+            if self.descends {
+                self.items[id as usize].children_asked = true;
+                self.ask(id, Ask::Children);
             }
         }
     }
@@ -381,9 +402,10 @@ impl<'a> Survey<'a> {
         if map::is_hidden(native, self.manner.toolkit) {
             return false;
         }
-        // GTK 4 leaves pages and popovers that are not on screen without a size.
+        // GTK 4 leaves pages and popovers that are not on screen without a size. A negative one is no size at all: the page
+        // of a stack has no place of its own.
         self.manner.toolkit.showing_is_reliable()
-            || item.extents.is_none_or(|(_, _, width, height)| width > 0 && height > 0)
+            || item.extents.is_none_or(|(_, _, width, height)| width != 0 && height != 0)
     }
 
     fn states_arrived(&mut self, id: u32) {
@@ -424,13 +446,11 @@ impl<'a> Survey<'a> {
         if item.children_asked || item.is_gone {
             return;
         }
-        let at_depth = item.depth >= self.limits.max_depth
-            && !(item.basics_done && is_wrapper(item, self.manner.toolkit));
-        let at_raw_depth = item.raw_depth >= self.limits.max_raw_depth;
+        let is_deep = self.is_at_depth(id);
         let manages = item.states.unwrap_or(0) & state::MANAGES_DESCENDANTS != 0;
         let known = item.child_count;
         self.items[id as usize].children_asked = true;
-        if at_depth || at_raw_depth {
+        if is_deep {
             self.items[id as usize].cut = Some(Cut::Depth);
             if known.is_none() {
                 self.ask(id, Ask::ChildCount);
@@ -442,6 +462,14 @@ impl<'a> Survey<'a> {
             return;
         }
         self.list_children(id);
+    }
+
+    /// Whether what is below is too deep to be shown. Wrappers do not count.
+    fn is_at_depth(&self, id: u32) -> bool {
+        let item = &self.items[id as usize];
+        let is_deep = item.depth >= self.limits.max_depth
+            && !(item.basics_done && is_wrapper(item, self.manner.toolkit));
+        is_deep || item.raw_depth >= self.limits.max_raw_depth
     }
 
     /// The number of children is known, or does not matter: ask for them.
@@ -462,39 +490,69 @@ impl<'a> Survey<'a> {
         if item.child_count == Some(0) {
             return;
         }
-        // The cached index is not the order of GetChildren (header bars, scrolled windows): it decides only where there is
-        // nothing to put in order.
         if let Some(children) = self.cached_children.get(&item.object.path)
-            && item.child_count == Some(1)
-            && children.len() == 1
             && *item.object.bus == *self.manner.owner
         {
+            // The whole tree is built from the cache at once. Its order is only a guess where there is something to put in
+            // order: the ATK bridge numbers children otherwise than it lists them (header bars, scrolled windows).
+            let is_complete = item.child_count == Some(children.len() as u32);
+            let is_numbered = children.iter().enumerate().all(|(at, child)| usize::try_from(child.0) == Ok(at));
+            let is_certain = is_complete
+                && match self.manner.toolkit {
+                    Toolkit::Gtk4 => is_numbered,
+                    _ => children.len() == 1,
+                };
             let owner = self.manner.owner.clone();
-            let children: Vec<Object> = children.iter().map(|path| Object::new(&owner, path)).collect();
-            self.children_arrived(id, children);
+            let children: Vec<Object> = children.iter().map(|(_, path)| Object::new(&owner, path)).collect();
+            if !is_certain {
+                self.ask(id, Ask::Children);
+            }
+            if is_complete {
+                self.children_arrived(id, children);
+            }
             return;
         }
         self.ask(id, Ask::Children);
     }
 
+    /// Takes in the children, in order; those that are known already keep what was read of them.
     fn children_arrived(&mut self, id: u32, children: Vec<Object>) {
         let total = children.len() as u32;
         self.items[id as usize].child_count = Some(total);
+        if !self.is_shown(id) {
+            return;
+        }
+        if total > 0 && self.is_at_depth(id) {
+            self.items[id as usize].cut = Some(Cut::Depth);
+            return;
+        }
+        let mut ordered = Vec::with_capacity(children.len());
         for (index, child) in children.into_iter().enumerate() {
-            if index as u32 >= self.limits.children || self.items.len() as u32 >= self.limits.nodes {
+            let known = self.index.get(&child).copied();
+            if known.is_none()
+                && (index as u32 >= self.limits.children || self.items.len() as u32 >= self.limits.nodes)
+            {
                 let what = if index as u32 >= self.limits.children { "children" } else { "nodes" };
                 self.items[id as usize].cut = Some(Cut::Budget);
                 self.stopped.get_or_insert(Stop::Limit(what));
-                return;
+                break;
             }
-            // An object that was met before is a cycle, or listed twice: once is enough.
-            if child.is_null() || self.index.contains_key(&child) {
-                continue;
+            match known {
+                _ if child.is_null() => {}
+                Some(known) if self.items[known as usize].parent == Some(id) && !ordered.contains(&known) => {
+                    self.items[known as usize].index = index as u32;
+                    ordered.push(known);
+                }
+                // An object that was met elsewhere is a cycle, or listed twice: once is enough.
+                Some(_) => {}
+                None => {
+                    let child = self.add(child, Some(id), index as u32);
+                    ordered.push(child);
+                    self.begin(child);
+                }
             }
-            let child = self.add(child, Some(id), index as u32);
-            self.items[id as usize].children.push(child);
-            self.begin(child);
         }
+        self.items[id as usize].children = ordered;
     }
 
     fn details(&mut self, id: u32) {
@@ -727,6 +785,9 @@ impl<'a> Survey<'a> {
                 let mut body = message.body("(iiii)")?;
                 body.structure()?;
                 self.items[at].extents = Some((body.i32()?, body.i32()?, body.i32()?, body.i32()?));
+                if self.manner.toolkit == Toolkit::Gtk4 && self.items[at].basics_done && self.is_shown(id) {
+                    self.details(id);
+                }
                 if self.virtuals.get(&id).is_some_and(|shown| shown.open == 2 && shown.corners[0].is_none()) {
                     self.ask_corners(id);
                 }
@@ -1298,17 +1359,16 @@ fn cache_items(message: &Message) -> Result<Vec<(Box<str>, Cached)>, Malformed> 
         let (_, path) = body.reference()?;
         body.reference()?;
         let (_, parent) = body.reference()?;
-        let child_count = if is_legacy {
+        let (index, child_count) = if is_legacy {
             let children = body.array(8)?;
             let mut count = 0;
             while body.more(children) {
                 body.reference()?;
                 count += 1;
             }
-            count
+            (-1, count)
         } else {
-            body.i32()?;
-            body.i32()?
+            (body.i32()?, body.i32()?)
         };
         let mut found = Interfaces::default();
         for name in body.strings()? {
@@ -1329,7 +1389,7 @@ fn cache_items(message: &Message) -> Result<Vec<(Box<str>, Cached)>, Malformed> 
         }
         entries.push((
             path.into(),
-            Cached { parent: parent.into(), child_count, interfaces: found, name, role, description, states: native },
+            Cached { parent: parent.into(), index, child_count, interfaces: found, name, role, description, states: native },
         ));
     }
     Ok(entries)

@@ -81,15 +81,20 @@ impl Performer<'_, '_> {
                 format!("{} refused {label}", self.subject()),
             )
             .platform_detail(native)
-            .hint("it may be disabled or busy; look at it again, or allow the mouse and keyboard with --headed")
+            .hint(
+                "it may be disabled or busy; look at it again, or allow the mouse and keyboard with --headed",
+            )
             .delivery(Delivery::NotDelivered)),
         }
     }
 
     fn not_offered(&self, what: &str) -> Error {
-        Error::new(ErrorCode::ActionNotSupported, format!("{} does not offer {what} any more", self.subject()))
-            .hint("take a new snapshot and look at its available_actions")
-            .delivery(Delivery::NotDelivered)
+        Error::new(
+            ErrorCode::ActionNotSupported,
+            format!("{} does not offer {what} any more", self.subject()),
+        )
+        .hint("take a new snapshot and look at its available_actions")
+        .delivery(Delivery::NotDelivered)
     }
 
     pub(super) fn input(&self, label: &'static str, input: &Input) -> Result<Step> {
@@ -99,12 +104,18 @@ impl Performer<'_, '_> {
     }
 
     pub(super) fn point(&self) -> Point {
-        self.report
-            .verified_point
-            .unwrap_or_else(|| self.node().bounds.map(|bounds| bounds.center()).unwrap_or(Point { x: 0.0, y: 0.0 }))
+        self.report.verified_point.unwrap_or_else(|| {
+            self.node().bounds.map(|bounds| bounds.center()).unwrap_or(Point { x: 0.0, y: 0.0 })
+        })
     }
 
-    pub(super) fn pointer_click(&self, label: &'static str, at: Point, button: MouseButton, count: u32) -> Result<Step> {
+    pub(super) fn pointer_click(
+        &self,
+        label: &'static str,
+        at: Point,
+        button: MouseButton,
+        count: u32,
+    ) -> Result<Step> {
         self.input(label, &Input::Click { at, button, count, modifiers: Vec::new() })
     }
 
@@ -129,14 +140,11 @@ impl Performer<'_, '_> {
         let step = if self.by(Route::Pointer) {
             self.pointer_click("pointer_click", self.point(), MouseButton::Left, 1)?
         } else {
-            self.send(&self.resolved.handle, &Operation::Activate)?.ok_or_else(|| self.not_offered("a click"))?
+            self.send(&self.resolved.handle, &Operation::Activate)?
+                .ok_or_else(|| self.not_offered("a click"))?
         };
         let (after, was_seen) = click_had_effect(self.context, self.resolved, &self.loaded.app())?;
-        Ok(Done {
-            steps: vec![step.verified(was_seen)],
-            after,
-            surfaces: self.surfaces(None),
-        })
+        Ok(Done { steps: vec![step.verified(was_seen)], after, surfaces: self.surfaces(None) })
     }
 
     fn clicks(&self, count: u32) -> Result<Done> {
@@ -219,7 +227,13 @@ impl Performer<'_, '_> {
                     Some(after) => Err(self.failed(format!(
                         "{} was toggled and is still {}",
                         self.subject(),
-                        if is_mixed(&after) { "indeterminate" } else if is_on(&after) { "on" } else { "off" }
+                        if is_mixed(&after) {
+                            "indeterminate"
+                        } else if is_on(&after) {
+                            "on"
+                        } else {
+                            "off"
+                        }
                     ))),
                     None => Ok(self.done(steps, None)),
                 };
@@ -277,10 +291,8 @@ impl Performer<'_, '_> {
                 Direction::Left => (0, lines),
                 Direction::Right => (0, -lines),
             };
-            let step = self.input(
-                "pointer_wheel",
-                &Input::Wheel { at: self.point(), dy, dx, modifiers: Vec::new() },
-            )?;
+            let step = self
+                .input("pointer_wheel", &Input::Wheel { at: self.point(), dy, dx, modifiers: Vec::new() })?;
             return Ok(self.done(vec![step], None));
         }
         let mut steps = Vec::new();
@@ -320,9 +332,7 @@ impl Performer<'_, '_> {
         let window = self.resolved.window.bounds;
         let is_in_view = |node: &Node| {
             let is_inside = match (node.bounds, window) {
-                (Some(bounds), Some(window)) => {
-                    !bounds.is_empty() && window.contains(bounds.center())
-                }
+                (Some(bounds), Some(window)) => !bounds.is_empty() && window.contains(bounds.center()),
                 (Some(bounds), None) => !bounds.is_empty(),
                 (None, _) => false,
             };
@@ -489,14 +499,19 @@ impl Performer<'_, '_> {
         }
         // An application may be slower to take keys than we are to send them.
         let patience = STATE_LIMIT + Duration::from_millis(2 * text.chars().count() as u64);
-        if replace { self.judge_text(steps, text) } else { self.judge_typed(steps, self.node(), text, patience) }
+        if replace {
+            self.judge_text(steps, text)
+        } else {
+            self.judge_typed(steps, self.node(), text, patience)
+        }
     }
 
     /// Gives the element the keyboard focus: by its interface, else by a click on it.
     fn give_focus(&self) -> Result<Step> {
         self.context.begin_delivery();
         let operation = Operation::Focus;
-        let asked = self.context.platform.perform(&self.resolved.handle, &operation, self.context.deadline)?;
+        let asked =
+            self.context.platform.perform(&self.resolved.handle, &operation, self.context.deadline)?;
         if let Performed::Done { label, .. } = asked {
             let (_, has_focus) =
                 watch(self.context, self.resolved, STATE_LIMIT / 2, |node| node.states.has(State::Focused))?;
@@ -505,8 +520,11 @@ impl Performer<'_, '_> {
             }
         }
         let bounds = self.node().bounds.filter(|bounds| !bounds.is_empty()).ok_or_else(|| {
-            Error::new(ErrorCode::ActionFailed, format!("{} does not take the keyboard focus", self.subject()))
-                .delivery(Delivery::NotDelivered)
+            Error::new(
+                ErrorCode::ActionFailed,
+                format!("{} does not take the keyboard focus", self.subject()),
+            )
+            .delivery(Delivery::NotDelivered)
         })?;
         let at = bounds.center();
         let hit = self.context.platform.hit_test(

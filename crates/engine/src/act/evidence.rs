@@ -110,10 +110,8 @@ pub(super) fn click_had_effect(
 }
 
 fn outline_of(windows: &[Window]) -> Vec<(String, String, bool)> {
-    let mut outline: Vec<_> = windows
-        .iter()
-        .map(|window| (window.id.clone(), window.title.clone(), window.is_focused))
-        .collect();
+    let mut outline: Vec<_> =
+        windows.iter().map(|window| (window.id.clone(), window.title.clone(), window.is_focused)).collect();
     outline.sort();
     outline
 }

@@ -12,7 +12,9 @@ mod select;
 use std::time::Duration;
 
 use agent_desktop_core::action::{Action, Direction};
-use agent_desktop_core::actionability::{self, Report, Route, SAMPLE_INTERVAL, Situation, Stability, hit_points};
+use agent_desktop_core::actionability::{
+    self, Report, Route, SAMPLE_INTERVAL, Situation, Stability, hit_points,
+};
 use agent_desktop_core::deadline::Deadline;
 use agent_desktop_core::delivery::{Delivery, Step};
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
@@ -173,7 +175,8 @@ fn wait_until_actionable(
                 if report.scrolling_may_help() && only_visibility_blocks(&report) {
                     return Ok(());
                 }
-                let error = report.error(&loaded.subject()).unwrap_or_else(|| Error::internal("nothing blocks"));
+                let error =
+                    report.error(&loaded.subject()).unwrap_or_else(|| Error::internal("nothing blocks"));
                 if report.is_terminal() {
                     return Err(error);
                 }
@@ -355,7 +358,10 @@ fn final_check(
             {
                 context.trace(
                     "ref.scroll_into_view.error",
-                    &[("code", Field::Text(error.code().as_str())), ("message", Field::Text(error.message()))],
+                    &[
+                        ("code", Field::Text(error.code().as_str())),
+                        ("message", Field::Text(error.message())),
+                    ],
                 )?;
             }
             context.pause(POLL_STABILITY);

@@ -7,18 +7,22 @@ use agent_desktop_core::platform::Window;
 
 use super::{Waited, final_check, wait_until_actionable};
 use crate::context::Context;
+use crate::lease::Lease;
 use crate::resolve;
 
 /// A point that was seen to reach an element.
-#[derive(Clone, Debug)]
 pub struct Aim {
     /// Where to point.
     pub point: Point,
     /// The window the element is in.
     pub window: Window,
+    /// Held when the window was focused: keep it until the pointer has done its work.
+    pub lease: Option<Lease>,
 }
 
-/// Waits until a pointer would reach the element. Nothing is moved; take the lease before acting on the answer.
+/// Waits until a pointer would reach the element. Nothing is moved.
+///
+/// `focus`: take the lease and bring the window to the front before the last look. Otherwise nothing is touched.
 ///
 /// # Errors
 /// As [`super::run`], of which it is the first half.
@@ -33,7 +37,9 @@ pub fn aim(
     if !context.is_single_attempt {
         wait_until_actionable(context, &loaded, action, &mut Waited::default())?;
     }
+    let lease = if focus { Some(context.take_lease()?) } else { None };
     let (resolved, report) = final_check(context, &loaded, action, focus)?;
     let bounds = resolved.node.bounds.unwrap_or_default();
-    Ok(Aim { point: report.verified_point.unwrap_or_else(|| bounds.center()), window: resolved.window })
+    let point = report.verified_point.unwrap_or_else(|| bounds.center());
+    Ok(Aim { point, window: resolved.window, lease })
 }

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use agent_desktop_core::actionability::Route;
 use agent_desktop_core::action::MouseButton;
+use agent_desktop_core::actionability::Route;
 use agent_desktop_core::delivery::{Delivery, Step, StepOutcome};
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result};
 use agent_desktop_core::outline;
@@ -88,7 +88,9 @@ impl Performer<'_, '_> {
         let items: Vec<(NodeId, &Node)> = tree.iter().skip(1).filter(|(_, node)| is_item(node)).collect();
         let matching: Vec<NodeId> = items
             .iter()
-            .filter(|(_, node)| node.name.as_deref().or(node.value.as_deref()).is_some_and(|name| fold(name) == wanted))
+            .filter(|(_, node)| {
+                node.name.as_deref().or(node.value.as_deref()).is_some_and(|name| fold(name) == wanted)
+            })
             .map(|(id, _)| *id)
             .collect();
         // An item that contains another of the same name is the one that is meant: a row and its only cell.
@@ -177,7 +179,12 @@ impl Performer<'_, '_> {
                     Found::One(item) => {
                         if let Some(bounds) = item.bounds.filter(|bounds| !bounds.is_empty()) {
                             steps[0].verified = Some(true);
-                            steps.push(self.pointer_click("pointer_choose", bounds.center(), MouseButton::Left, 1)?);
+                            steps.push(self.pointer_click(
+                                "pointer_choose",
+                                bounds.center(),
+                                MouseButton::Left,
+                                1,
+                            )?);
                             return self.judge(steps, &item, value);
                         }
                     }
@@ -190,7 +197,8 @@ impl Performer<'_, '_> {
             }
         }
         let closed = self.chord("key_close", &[], agent_desktop_core::key::Key::Escape);
-        let error = self.no_such_item(&names).kind("select_menu_item_not_found").delivery(Delivery::Unverified);
+        let error =
+            self.no_such_item(&names).kind("select_menu_item_not_found").delivery(Delivery::Unverified);
         Err(if closed.is_ok() { error } else { error.detail("left_open", true) })
     }
 
@@ -248,7 +256,8 @@ impl Performer<'_, '_> {
     }
 
     fn no_such_item(&self, names: &[String]) -> Error {
-        let error = Error::new(ErrorCode::ElementNotFound, format!("{} has no item of that text", self.subject()));
+        let error =
+            Error::new(ErrorCode::ElementNotFound, format!("{} has no item of that text", self.subject()));
         if names.is_empty() {
             error.hint("it shows no items; open it with expand or click and take a snapshot")
         } else {

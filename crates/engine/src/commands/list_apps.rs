@@ -1,11 +1,12 @@
 //! `list-apps`: what is running.
 
 use agent_desktop_core::error::Result;
+use agent_desktop_core::outline::{LINE_TEXT, quote};
+use agent_desktop_core::query::fold;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run, lines};
 use crate::context::Context;
-use crate::targets::fold;
 use crate::wire::AppData;
 
 /// List running applications.
@@ -30,10 +31,10 @@ pub struct ListAppsReply {
 impl Reply for ListAppsReply {
     fn outline(&self) -> Option<String> {
         let line = |app: &AppData| {
-            let mut line = format!("{} pid {}", app.name, app.pid);
+            let mut line = format!("{} pid {}", quote(&app.name, LINE_TEXT), app.pid);
             for text in [&app.bundle_id, &app.toolkit].into_iter().flatten() {
                 line.push(' ');
-                line.push_str(text);
+                line.push_str(&quote(text, LINE_TEXT));
             }
             if app.accessible == Some(false) {
                 line.push_str(" [not-accessible]");

@@ -10,8 +10,12 @@ use crate::wire::DisplayData;
 /// List displays; the position in the list is the index of `screenshot --screen`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
-#[serde(deny_unknown_fields)]
-pub struct ListDisplays {}
+#[serde(deny_unknown_fields, default)]
+pub struct ListDisplays {
+    /// Give up after this many milliseconds.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
+    pub timeout_ms: Option<u64>,
+}
 
 /// The displays, the primary one first.
 #[derive(Clone, Debug, Serialize)]

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use agent_desktop_core::error::Result;
+use agent_desktop_core::outline::{LINE_TEXT, quote};
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run, lines};
@@ -35,7 +36,7 @@ impl Reply for ListSurfacesReply {
         let line = |surface: &SurfaceData| {
             let mut line = format!("{} {}", surface.id, surface.kind);
             if let Some(title) = &surface.title {
-                let _ = write!(line, " {title:?}");
+                let _ = write!(line, " {}", quote(title, LINE_TEXT));
             }
             if let Some(count) = surface.item_count {
                 let _ = write!(line, " {count} items");

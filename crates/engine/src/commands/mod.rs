@@ -8,10 +8,11 @@
 
 use std::fmt;
 
-use agent_desktop_core::error::{Error, Result};
+use agent_desktop_core::delivery::Delivery;
+use agent_desktop_core::error::{Error, ErrorCode, Result};
 use serde::Serialize;
 
-use crate::context::{Context, Format, OPERATION_MS, Options};
+use crate::context::{Context, Format, OPERATION_MS, Options, SNAPSHOT_MS};
 use crate::envelope;
 
 mod ref_action;
@@ -55,6 +56,8 @@ impl Effects {
     pub const READS: Effects = Effects { accessibility: true, ..Effects::NONE };
     /// Operates applications.
     pub const ACTS: Effects = Effects { mutates: true, takes_lease: true, ..Effects::READS };
+    /// Takes pictures, of one window or of a whole display.
+    pub const CAPTURES: Effects = Effects { mutates: true, screen: true, ..Effects::READS };
     /// Moves the pointer.
     pub const POINTS: Effects = Effects { needs_headed: true, ..Effects::ACTS };
 
@@ -106,7 +109,7 @@ pub trait Run: fmt::Debug {
 
 macro_rules! commands {
     ($($name:literal $module:ident::$type:ident, $effects:expr $(, $timeout:ident: $default:expr)?;)*) => {
-        $(mod $module;)*
+        $(pub mod $module;)*
         $(pub use $module::$type;)*
 
         /// A command with its arguments.
@@ -195,6 +198,10 @@ macro_rules! timeout {
 
 // Name on the command line, type, effects (the matrix of the contract), field that holds the deadline and its default.
 commands! {
+    "snapshot" snapshot::Snapshot, Effects::READS.waiting(), timeout_ms: SNAPSHOT_MS;
+    "find" find::Find, Effects::READS, timeout_ms: OPERATION_MS;
+    "get" get::Get, Effects::READS, timeout_ms: OPERATION_MS;
+    "is" is::Is, Effects::READS, timeout_ms: OPERATION_MS;
     "click" click::Click, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "double-click" double_click::DoubleClick, Effects::POINTS.waiting(), timeout_ms: OPERATION_MS;
     "triple-click" triple_click::TripleClick, Effects::POINTS.waiting(), timeout_ms: OPERATION_MS;
@@ -211,10 +218,25 @@ commands! {
     "collapse" collapse::Collapse, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "scroll" scroll::Scroll, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "scroll-to" scroll_to::ScrollTo, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "press" press::Press, Effects::ACTS, timeout_ms: OPERATION_MS;
+    "key-down" key_down::KeyDown, Effects::ACTS.without_lease();
+    "key-up" key_up::KeyUp, Effects::ACTS.without_lease();
+    "hover" hover::Hover, Effects::POINTS.waiting(), timeout_ms: OPERATION_MS;
+    "drag" drag::Drag, Effects::POINTS.waiting(), timeout_ms: OPERATION_MS;
+    "mouse-move" mouse_move::MouseMove, Effects::POINTS, timeout_ms: OPERATION_MS;
+    "mouse-click" mouse_click::MouseClick, Effects::POINTS, timeout_ms: OPERATION_MS;
+    "mouse-wheel" mouse_wheel::MouseWheel, Effects::POINTS, timeout_ms: OPERATION_MS;
+    "mouse-down" mouse_down::MouseDown, Effects::POINTS.without_lease();
+    "mouse-up" mouse_up::MouseUp, Effects::POINTS.without_lease();
+    "launch" launch::Launch, Effects::ACTS, timeout: launch::LAUNCH_MS;
+    "close-app" close_app::CloseApp, Effects::ACTS, timeout_ms: OPERATION_MS;
+    "focus-window" focus_window::FocusWindow, Effects::ACTS, timeout_ms: OPERATION_MS;
     "list-apps" list_apps::ListApps, Effects::NONE, timeout_ms: OPERATION_MS;
     "list-windows" list_windows::ListWindows, Effects::NONE, timeout_ms: OPERATION_MS;
-    "list-displays" list_displays::ListDisplays, Effects::NONE;
+    "list-displays" list_displays::ListDisplays, Effects::NONE, timeout_ms: OPERATION_MS;
     "list-surfaces" list_surfaces::ListSurfaces, Effects::READS, timeout_ms: OPERATION_MS;
+    "screenshot" screenshot::Screenshot, Effects::CAPTURES, timeout_ms: OPERATION_MS;
+    "wait" wait::Wait, Effects::READS, timeout: wait::WAIT_MS;
     "status" status::Status, Effects::NONE;
     "permissions" permissions::Permissions, Effects::NONE;
     "version" version::Version, Effects::NONE;
@@ -242,4 +264,41 @@ fn write<R: Reply>(name: &str, reply: &R, format: Format) -> String {
 pub(crate) fn lines(items: impl Iterator<Item = String>, none: &str) -> String {
     let text: Vec<String> = items.collect();
     if text.is_empty() { none.to_owned() } else { text.join("\n") }
+}
+
+/// The reply of a command that never has one.
+#[derive(Debug, Serialize)]
+pub enum Never {}
+
+impl Reply for Never {}
+
+/// The refusal to hold a key or a button.
+fn held_input(what: &str) -> Error {
+    Error::new(ErrorCode::ActionNotSupported, format!("{what} would stay down when this process ends"))
+        .hint("use press, mouse-click or drag, which release what they hold")
+        .delivery(Delivery::NotDelivered)
+}
+
+/// The words of `--surface`, for the parser.
+#[cfg(feature = "clap")]
+fn surface_words() -> clap::builder::PossibleValuesParser {
+    use agent_desktop_core::platform::SurfaceKind;
+    SurfaceKind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().into()
+}
+
+/// A list that may be written as its only item.
+fn one_or_more<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Vec<String>, D::Error> {
+    use serde::Deserialize;
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMore {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match OneOrMore::deserialize(deserializer)? {
+        OneOrMore::One(one) => vec![one],
+        OneOrMore::More(more) => more,
+    })
 }

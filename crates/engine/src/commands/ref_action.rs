@@ -24,11 +24,13 @@ macro_rules! ref_action {
         }
 
         impl super::Run for $type {
-            type Reply = crate::action_reply::ActionReply;
+            type Reply = crate::wait_for::Answer<crate::action_reply::ActionReply>;
 
             fn run(&self, context: &crate::context::Context<'_>) -> agent_desktop_core::error::Result<Self::Reply> {
                 let request = crate::act::Request::Plain($action);
-                crate::act::run(context, &self.ref_id, self.snapshot.as_deref(), request)
+                let snapshot = self.snapshot.as_deref();
+                let reply = crate::act::run(context, &self.ref_id, snapshot, request)?;
+                crate::wait_for::after_ref(context, reply, &self.ref_id, snapshot)
             }
         }
     };
@@ -46,7 +48,9 @@ pub(super) fn check_text(text: &str, limit: usize) -> Result<()> {
     }
     let count = text.chars().count();
     if count > limit {
-        return Err(Error::invalid(format!("the text has {count} characters; at most {limit} are taken at once")));
+        return Err(Error::invalid(format!(
+            "the text has {count} characters; at most {limit} are taken at once"
+        )));
     }
     Ok(())
 }

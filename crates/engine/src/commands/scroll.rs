@@ -8,6 +8,7 @@ use super::Run;
 use crate::act::{self, Request};
 use crate::action_reply::ActionReply;
 use crate::context::{Context, Options};
+use crate::wait_for::{self, Answer};
 
 /// Scroll an element, or what contains it.
 #[derive(Clone, Debug, Deserialize)]
@@ -56,7 +57,7 @@ impl Scroll {
 }
 
 impl Run for Scroll {
-    type Reply = ActionReply;
+    type Reply = Answer<ActionReply>;
 
     fn check(&self, _: &Options) -> Result<()> {
         if !(1..=1000).contains(&self.amount) {
@@ -65,8 +66,10 @@ impl Run for Scroll {
         self.parsed().map(|_| ())
     }
 
-    fn run(&self, context: &Context<'_>) -> Result<ActionReply> {
+    fn run(&self, context: &Context<'_>) -> Result<Answer<ActionReply>> {
         let request = Request::Scroll(self.parsed()?, self.amount);
-        act::run(context, &self.ref_id, self.snapshot.as_deref(), request)
+        let snapshot = self.snapshot.as_deref();
+        let reply = act::run(context, &self.ref_id, snapshot, request)?;
+        wait_for::after_ref(context, reply, &self.ref_id, snapshot)
     }
 }

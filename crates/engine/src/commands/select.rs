@@ -8,6 +8,7 @@ use super::ref_action::check_text;
 use crate::act::{self, Request};
 use crate::action_reply::ActionReply;
 use crate::context::{Context, Options};
+use crate::wait_for::{self, Answer};
 
 /// Choose an item of a combo box, a list, a table, a tab bar or a menu by its text.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,13 +32,16 @@ pub struct Select {
 }
 
 impl Run for Select {
-    type Reply = ActionReply;
+    type Reply = Answer<ActionReply>;
 
     fn check(&self, _: &Options) -> Result<()> {
         check_text(&self.value, 10_000)
     }
 
-    fn run(&self, context: &Context<'_>) -> Result<ActionReply> {
-        act::run(context, &self.ref_id, self.snapshot.as_deref(), Request::Select(&self.value))
+    fn run(&self, context: &Context<'_>) -> Result<Answer<ActionReply>> {
+        let request = Request::Select(&self.value);
+        let snapshot = self.snapshot.as_deref();
+        let reply = act::run(context, &self.ref_id, snapshot, request)?;
+        wait_for::after_ref(context, reply, &self.ref_id, snapshot)
     }
 }

@@ -8,6 +8,7 @@ use super::ref_action::check_text;
 use crate::act::{self, Request};
 use crate::action_reply::ActionReply;
 use crate::context::{Context, Options};
+use crate::wait_for::{self, Answer};
 
 /// Replace the text of a field, or set the number of a slider or spin button.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,13 +32,16 @@ pub struct SetValue {
 }
 
 impl Run for SetValue {
-    type Reply = ActionReply;
+    type Reply = Answer<ActionReply>;
 
     fn check(&self, _: &Options) -> Result<()> {
         check_text(&self.value, 1_000_000)
     }
 
-    fn run(&self, context: &Context<'_>) -> Result<ActionReply> {
-        act::run(context, &self.ref_id, self.snapshot.as_deref(), Request::SetValue(&self.value))
+    fn run(&self, context: &Context<'_>) -> Result<Answer<ActionReply>> {
+        let request = Request::SetValue(&self.value);
+        let snapshot = self.snapshot.as_deref();
+        let reply = act::run(context, &self.ref_id, snapshot, request)?;
+        wait_for::after_ref(context, reply, &self.ref_id, snapshot)
     }
 }

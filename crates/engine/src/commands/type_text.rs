@@ -8,6 +8,7 @@ use super::ref_action::check_text;
 use crate::act::{self, Request};
 use crate::action_reply::ActionReply;
 use crate::context::{Context, Options};
+use crate::wait_for::{self, Answer};
 
 /// Insert text at the caret of a text field, in place of what is selected.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,13 +32,16 @@ pub struct TypeText {
 }
 
 impl Run for TypeText {
-    type Reply = ActionReply;
+    type Reply = Answer<ActionReply>;
 
     fn check(&self, _: &Options) -> Result<()> {
         check_text(&self.text, 10_000)
     }
 
-    fn run(&self, context: &Context<'_>) -> Result<ActionReply> {
-        act::run(context, &self.ref_id, self.snapshot.as_deref(), Request::Type(&self.text))
+    fn run(&self, context: &Context<'_>) -> Result<Answer<ActionReply>> {
+        let request = Request::Type(&self.text);
+        let snapshot = self.snapshot.as_deref();
+        let reply = act::run(context, &self.ref_id, snapshot, request)?;
+        wait_for::after_ref(context, reply, &self.ref_id, snapshot)
     }
 }

@@ -9,7 +9,7 @@ mod address;
 mod connection;
 mod message;
 
-pub(crate) use address::{session_bus_addresses, transports};
+pub(crate) use address::session_bus_addresses;
 pub(crate) use connection::{Connection, Failure, checked};
 pub use message::{Malformed, Message, Reader};
-pub(crate) use message::{Call, Kind, Writer};
+pub(crate) use message::Call;

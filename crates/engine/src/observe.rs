@@ -1,0 +1,222 @@
+//! Reading one window or one open surface as a tree.
+//!
+//! Which window, which surface of it, and what to do when an application has content that it does not publish yet.
+
+use std::time::Duration;
+
+use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
+use agent_desktop_core::platform::{App, Limits, Observation, Scope, Stop, Surface, SurfaceKind, Window};
+use agent_desktop_core::refs::{AllocationContext, MAX_CANDIDATES, MAX_MAP_BYTES};
+use agent_desktop_core::tree::Handle;
+
+use crate::context::Context;
+use crate::targets;
+
+/// Bytes of a stored map that are not entries.
+const MAP_RESERVE: usize = 1024;
+/// First and longest pause before content is looked for again that an application only publishes when somebody reads.
+const ACTIVATION_PAUSE: Duration = Duration::from_millis(25);
+const MAX_ACTIVATION_PAUSE: Duration = Duration::from_millis(400);
+
+/// What is to be observed.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// `--app`.
+    pub app: Option<String>,
+    /// `--window-id`.
+    pub window_id: Option<String>,
+    /// `--surface`.
+    pub surface: SurfaceKind,
+}
+
+/// What was observed, and of which window.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The window.
+    pub window: Window,
+    /// The kind of surface.
+    pub surface: SurfaceKind,
+    /// The tree.
+    pub observation: Observation,
+}
+
+/// Parses a surface kind; `window` by default.
+///
+/// # Errors
+/// `INVALID_ARGS`.
+pub fn parse_surface(text: Option<&str>) -> Result<SurfaceKind> {
+    match text {
+        None => Ok(SurfaceKind::Window),
+        Some(text) => SurfaceKind::parse(text).ok_or_else(|| {
+            let known: Vec<&str> = SurfaceKind::ALL.iter().map(|kind| kind.as_str()).collect();
+            Error::invalid("there is no such surface").hint(format!("surfaces: {}", known.join(", ")))
+        }),
+    }
+}
+
+impl Target {
+    /// The target that flags name.
+    ///
+    /// # Errors
+    /// `INVALID_ARGS` for an unknown surface.
+    pub fn new(app: Option<&str>, window_id: Option<&str>, surface: Option<&str>) -> Result<Target> {
+        Ok(Target {
+            app: app.map(str::to_owned),
+            window_id: window_id.map(str::to_owned),
+            surface: parse_surface(surface)?,
+        })
+    }
+
+    /// Reads it. A part is returned where not all could be read in time.
+    ///
+    /// # Errors
+    /// `APP_NOT_FOUND`, `WINDOW_NOT_FOUND`, `AMBIGUOUS_TARGET`, `ELEMENT_NOT_FOUND` when the surface is not open,
+    /// `PLATFORM_NOT_SUPPORTED` for surfaces that this system does not have.
+    pub fn observe(&self, context: &Context<'_>, limits: &Limits) -> Result<Observed> {
+        let supported = context.platform.supported_surfaces();
+        if self.surface != SurfaceKind::Window && !supported.contains(&self.surface) {
+            let words: Vec<Fact> = supported.iter().map(|kind| Fact::from(kind.as_json())).collect();
+            return Err(Error::new(
+                ErrorCode::PlatformNotSupported,
+                format!("the surface {} cannot be observed on this system", self.surface.as_str()),
+            )
+            .detail("requested_surface", self.surface.as_json())
+            .detail("supported_surfaces", Fact::List(words)));
+        }
+        let (window, root) = match self.surface {
+            SurfaceKind::Window | SurfaceKind::Focused => {
+                (targets::window(context, self.window_id.as_deref(), self.app.as_deref())?, None)
+            }
+            _ => self.open_surface(context)?,
+        };
+        let observation = observe(context, &Scope { window: window.clone(), root }, limits)?;
+        Ok(Observed { window, surface: self.surface, observation })
+    }
+
+    fn open_surface(&self, context: &Context<'_>) -> Result<(Window, Option<Handle>)> {
+        // Whichever window of the application owns it; the contract's looser rule for surfaces.
+        let (app, window) = match (&self.window_id, &self.app) {
+            (None, Some(name)) => (targets::app(context, name)?, None),
+            (id, name) => {
+                let window = targets::window(context, id.as_deref(), name.as_deref())?;
+                (targets::app_of(context, &window)?, Some(window))
+            }
+        };
+        let found = context.platform.surfaces(&app, Some(self.surface), context.deadline)?;
+        let Some(surface) = outermost(context, &found)? else {
+            return Err(if found.is_empty() { self.not_open() } else { self.ambiguous(&found) });
+        };
+        let window = match window {
+            Some(window) => window,
+            None => any_window(context, &app)?,
+        };
+        Ok((window, Some(surface.handle.clone())))
+    }
+
+    fn not_open(&self) -> Error {
+        Error::new(ErrorCode::ElementNotFound, format!("no {} is open", self.surface.as_str()))
+            .hint("list-surfaces shows what is open")
+    }
+
+    fn ambiguous(&self, surfaces: &[Surface]) -> Error {
+        let count = surfaces.len();
+        let candidates = surfaces.iter().take(MAX_CANDIDATES).map(candidate);
+        Error::new(
+            ErrorCode::AmbiguousTarget,
+            format!("{count} surfaces of kind {} are open", self.surface.as_str()),
+        )
+        .detail("candidate_count", count)
+        .detail("candidates", Fact::List(candidates.collect()))
+        .hint("take a snapshot of the window with --all, and use --root with the one that is meant")
+    }
+}
+
+/// A window that may own a surface: the focused one, else a visible one, else the first.
+fn any_window(context: &Context<'_>, app: &App) -> Result<Window> {
+    let windows = context.platform.windows(Some(app), context.deadline)?;
+    let focused = windows.iter().find(|window| window.is_focused);
+    let visible = windows.iter().find(|window| window.visible != Some(false));
+    let window = focused.or(visible).or(windows.first()).cloned();
+    window.ok_or_else(|| Error::new(ErrorCode::WindowNotFound, format!("{} has no window", app.name)))
+}
+
+fn candidate(surface: &Surface) -> Fact {
+    facts([
+        ("id", surface.id.as_str().into()),
+        ("type", surface.kind.into()),
+        ("title", surface.title.clone().unwrap_or_default().into()),
+    ])
+}
+
+/// The only surface, or the one that contains all others, as a menu contains its open submenus.
+fn outermost<'a>(context: &Context<'_>, surfaces: &'a [Surface]) -> Result<Option<&'a Surface>> {
+    let (first, others) = match surfaces {
+        [] => return Ok(None),
+        [only] => return Ok(Some(only)),
+        [first, others @ ..] => (first, others),
+    };
+    for other in others {
+        if !context.platform.ancestors(&other.handle, context.deadline)?.contains(&first.handle) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(first))
+}
+
+/// Reads a tree, and waits for content that the application publishes only once somebody reads it.
+///
+/// # Errors
+/// `ACTION_NOT_SUPPORTED` of kind `window_without_accessibility_element`, and those of the platform.
+pub fn observe(context: &Context<'_>, scope: &Scope, limits: &Limits) -> Result<Observation> {
+    if scope.root.is_none() && scope.window.handle.is_none() {
+        return Err(Error::new(
+            ErrorCode::ActionNotSupported,
+            format!("window {} has no accessibility tree: its content cannot be read", scope.window.id),
+        )
+        .kind("window_without_accessibility_element")
+        .hint("screenshot --window-id shows it; the application may need a switch or a restart to become accessible"));
+    }
+    let mut pause = ACTIVATION_PAUSE;
+    // Keep the last part of the time for an answer: an empty page is one too.
+    let patience = context.deadline.within(context.now(), context.deadline.remaining(context.now()) * 2 / 3);
+    loop {
+        let observation = context.platform.observe(scope, limits, context.deadline)?;
+        if !observation.needs_activation || context.is_single_attempt || !context.pause_until(patience, pause)
+        {
+            return Ok(observation);
+        }
+        pause = (pause * 2).min(MAX_ACTIVATION_PAUSE);
+    }
+}
+
+impl Observed {
+    /// What refs of this observation remember beside their nodes.
+    pub fn allocation(&self, include_bounds: bool) -> AllocationContext {
+        allocation(&self.window, self.surface, include_bounds)
+    }
+}
+
+/// What refs remember beside their nodes.
+pub fn allocation(window: &Window, surface: SurfaceKind, include_bounds: bool) -> AllocationContext {
+    AllocationContext {
+        pid: window.pid,
+        process_instance: window.process_instance.clone().unwrap_or_default(),
+        source_app: window.app_name.clone(),
+        source_window_id: window.id.clone(),
+        source_window_title: window.title.clone(),
+        source_window_bounds_hash: window.bounds.map(|bounds| bounds.stable_hash()),
+        source_surface: surface,
+        include_bounds,
+        byte_budget: MAX_MAP_BYTES - MAP_RESERVE,
+    }
+}
+
+/// What stopped an observation, in a word.
+pub const fn stop_word(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Deadline => "deadline",
+        Stop::Limit(limit) => limit,
+        Stop::Gone => "application_gone",
+        Stop::Unreadable => "unreadable",
+    }
+}
