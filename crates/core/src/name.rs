@@ -112,8 +112,7 @@ mod tests {
     fn description_becomes_the_name_only_when_nothing_else_does() {
         let only = NameCandidates { description: some("Opens a file"), ..Default::default() };
         assert_eq!(choose(only), (some("Opens a file"), None));
-        let both =
-            NameCandidates { label: some("Open"), description: some("Opens a file"), ..Default::default() };
+        let both = NameCandidates { label: some("Open"), description: some("Opens a file"), ..Default::default() };
         assert_eq!(choose(both), (some("Open"), some("Opens a file")));
     }
 
@@ -122,7 +121,10 @@ mod tests {
         let mut tree = Tree::default();
         let button = tree.push(None, Node::new(Role::Button, Handle::new("1")));
         let group = tree.push(Some(button), Node::new(Role::Group, Handle::new("2")));
-        tree.push(Some(group), Node { name: some("Save"), ..Node::new(Role::StaticText, Handle::new("3")) });
+        tree.push(
+            Some(group),
+            Node { name: some("Save"), ..Node::new(Role::StaticText, Handle::new("3")) },
+        );
         name_from_children(&mut tree, |_| None);
         assert_eq!(tree.node(button).name.as_deref(), Some("Save"));
         assert_eq!(tree.node(group).name, None);
