@@ -148,10 +148,13 @@ impl Stability {
         } else {
             (Status::Unknown, Some("it was not watched long enough to tell whether it moves".to_owned()))
         };
+        let hint =
+            (status != Status::Pass).then_some("wait until it stands still; a longer --timeout-ms does that");
         Check {
             status,
             reason,
             stability: Some((self.in_a_row, self.span())),
+            hint,
             ..Check::new(CheckName::Stable)
         }
     }

@@ -13,7 +13,6 @@ use crate::tree::{Cut, NativeId, Node, NodeId, Tree};
 
 /// What to leave out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Filter {
     /// Leave out branches in which nothing can be operated (`--interactive-only`).
     pub interactive_only: bool,

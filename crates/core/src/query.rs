@@ -709,6 +709,7 @@ mod tests {
     use crate::tree::{NativeId, NativeIdKind};
     use proptest::prelude::*;
 
+    #[allow(clippy::unnecessary_wraps, reason = "stands for a field that is one")]
     fn text(text: &str) -> Option<String> {
         Some(text.to_owned())
     }
