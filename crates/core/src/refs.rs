@@ -1040,6 +1040,7 @@ mod tests {
         Node { bounds: Some(Rect::from_pixels(x, 0, 10, 10)), ..node }
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "stands for a field that is one")]
     fn automation_id(value: &str) -> Option<NativeId> {
         Some(NativeId { kind: NativeIdKind::AutomationId, value: value.to_owned() })
     }
