@@ -211,7 +211,9 @@ fn write_node(
     if let Some(number) = issued.number(id) {
         let _ = write!(line, " @e{number}");
     }
-    let value = shown(node.value.as_deref()).filter(|value| name.as_ref() != Some(value));
+    // What is checked says so as a state.
+    let value = shown(node.value.as_deref())
+        .filter(|value| name.as_ref() != Some(value) && !node.role.is_toggleable());
     if let Some(value) = &value {
         let _ = write!(line, " = {}", quote(value, LINE_TEXT));
     }

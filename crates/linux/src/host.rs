@@ -6,7 +6,8 @@ use crate::process::{self, ProcessState};
 
 /// Whether the process is stopped and so answers nothing.
 pub(crate) fn is_stopped(pid: u32) -> bool {
-    process::process_instance(pid).is_ok_and(|instance| process::state(pid, &instance) == ProcessState::Stopped)
+    process::process_instance(pid)
+        .is_ok_and(|instance| process::state(pid, &instance) == ProcessState::Stopped)
 }
 
 /// The kernel's name for the process; empty if it is gone.
@@ -30,13 +31,8 @@ pub(crate) fn application_id(pid: u32) -> Option<String> {
 }
 
 /// Where distributions keep the accessibility toolkit library.
-const LIBRARY_FOLDERS: &[&str] = &[
-    "usr/lib/x86_64-linux-gnu",
-    "usr/lib/aarch64-linux-gnu",
-    "usr/lib64",
-    "usr/lib",
-    "app/lib",
-];
+const LIBRARY_FOLDERS: &[&str] =
+    &["usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib", "app/lib"];
 
 /// Whether the process uses an ATK bridge of at-spi2-core 2.46 or later.
 ///
@@ -47,7 +43,9 @@ const LIBRARY_FOLDERS: &[&str] = &[
 pub(crate) fn has_current_atk_bridge(pid: u32) -> bool {
     LIBRARY_FOLDERS
         .iter()
-        .filter_map(|folder| std::fs::read_link(PathBuf::from(format!("/proc/{pid}/root/{folder}/libatk-1.0.so.0"))).ok())
+        .filter_map(|folder| {
+            std::fs::read_link(PathBuf::from(format!("/proc/{pid}/root/{folder}/libatk-1.0.so.0"))).ok()
+        })
         .find_map(|target| atk_version(&target.to_string_lossy()))
         .is_some_and(|version| version >= 24_600)
 }

@@ -209,7 +209,9 @@ pub(crate) fn role_of(facts: &NativeFacts<'_>) -> Role {
             Role::MenuButton
         }
         // An expander of GTK 4 is a push button that expands.
-        role::PUSH_BUTTON if facts.states & state::EXPANDABLE != 0 && has_action("activate") => Role::Disclosure,
+        role::PUSH_BUTTON if facts.states & state::EXPANDABLE != 0 && has_action("activate") => {
+            Role::Disclosure
+        }
         role::PUSH_BUTTON | role::TOGGLE_BUTTON => Role::Button,
         129 => Role::MenuButton,
         130 => Role::Switch,
@@ -222,7 +224,9 @@ pub(crate) fn role_of(facts: &NativeFacts<'_>) -> Role {
         role::FRAME | role::WINDOW | role::INTERNAL_FRAME => Role::Window,
         3 | 4 | 26 | 27 | 80 | 100 | 106 | 107 => Role::Image,
         role::LABEL | role::STATIC | 1 | 81 => Role::StaticText,
-        role::MENU | role::POPUP_MENU if facts.role == role::POPUP_MENU || !facts.parent_selects => Role::Menu,
+        role::MENU | role::POPUP_MENU if facts.role == role::POPUP_MENU || !facts.parent_selects => {
+            Role::Menu
+        }
         // A menu inside a menu bar or a menu is the item that opens it.
         role::MENU | role::MENU_ITEM | 59 => Role::MenuItem,
         role::MENU_BAR => Role::Menu,
@@ -320,7 +324,14 @@ pub(crate) fn states_of(facts: &NativeFacts<'_>, our_role: Role) -> States {
     // LibreOffice says it of every cell and paragraph; it is a property of what holds items.
     let holds_items = matches!(
         our_role,
-        Role::List | Role::ListBox | Role::Table | Role::Outline | Role::Grid | Role::TabList | Role::Menu | Role::ComboBox
+        Role::List
+            | Role::ListBox
+            | Role::Table
+            | Role::Outline
+            | Role::Grid
+            | Role::TabList
+            | Role::Menu
+            | Role::ComboBox
     );
     states.set(State::MultiSelectable, holds_items && native & state::MULTISELECTABLE != 0);
     if our_role.is_toggleable() || facts.states & state::CHECKABLE != 0 {
@@ -350,8 +361,20 @@ pub(crate) fn is_hidden(native: u64, toolkit: Toolkit) -> bool {
 ///
 /// Chosen by name, never by position: the first action of a GTK 4 text view deletes a line.
 const ACTIVATE: &[&str] = &[
-    "click", "press", "activate", "toggle", "jump", "open", "switch", "select", "check", "uncheck", "dodefault",
-    "show menu", "showmenu", "togglepopup",
+    "click",
+    "press",
+    "activate",
+    "toggle",
+    "jump",
+    "open",
+    "switch",
+    "select",
+    "check",
+    "uncheck",
+    "dodefault",
+    "show menu",
+    "showmenu",
+    "togglepopup",
 ];
 
 /// Folds an action name: Qt writes `Press`, Gecko `press`, some translate blanks into dashes.
@@ -426,22 +449,24 @@ pub(crate) fn menu_action(role: u32, toolkit: Toolkit, actions: &[String]) -> Op
     {
         return None;
     }
-    find_action(actions, &["showcontextmenu", "show context menu", "show menu", "showmenu", "menu", "popup menu"])
+    find_action(
+        actions,
+        &["showcontextmenu", "show context menu", "show menu", "showmenu", "menu", "popup menu"],
+    )
 }
 
 /// The index of the action that opens or closes.
 pub(crate) fn expand_action(open: bool, role: u32, actions: &[String]) -> Option<usize> {
     let direct: &[&str] = if open { &["expand", "open"] } else { &["collapse", "close"] };
     find_action(actions, direct).or_else(|| {
-        find_action(actions, &["expand or contract", "expand or collapse", "togglepopup", "toggle popup"]).or_else(
-            || match role {
+        find_action(actions, &["expand or contract", "expand or collapse", "togglepopup", "toggle popup"])
+            .or_else(|| match role {
                 role::COMBO_BOX => find_action(actions, &["press", "click", "open", "show menu"]),
                 role::MENU | role::MENU_ITEM | role::PUSH_BUTTON | role::TOGGLE_BUTTON => {
                     find_action(actions, &["click", "press", "activate", "show menu"])
                 }
                 _ => None,
-            },
-        )
+            })
     })
 }
 
@@ -524,7 +549,13 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     if facts.interfaces.has(Interfaces::SELECTION)
         && matches!(
             our_role,
-            Role::ComboBox | Role::List | Role::ListBox | Role::TabList | Role::Table | Role::Outline | Role::Menu
+            Role::ComboBox
+                | Role::List
+                | Role::ListBox
+                | Role::TabList
+                | Role::Table
+                | Role::Outline
+                | Role::Menu
         )
         || our_role == Role::ComboBox && (offered.has(Capability::Click) || offered.has(Capability::Expand))
     {
@@ -556,7 +587,13 @@ pub(crate) fn is_type_name(name: &str, role: u32) -> bool {
     });
     let is_container = matches!(
         role,
-        role::FILLER | role::PANEL | role::SCROLL_PANE | role::LIST | role::TABLE | role::TABLE_ROW | role::TREE_TABLE
+        role::FILLER
+            | role::PANEL
+            | role::SCROLL_PANE
+            | role::LIST
+            | role::TABLE
+            | role::TABLE_ROW
+            | role::TREE_TABLE
     );
     let humps = name.chars().filter(char::is_ascii_uppercase).count();
     has_prefix || (is_container && humps >= 2 && name.chars().any(|c| c.is_ascii_lowercase()))

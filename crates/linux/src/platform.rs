@@ -11,9 +11,9 @@ use agent_desktop_core::action::MouseButton;
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::key::{Key, Modifier};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation, Operation,
-    Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety, Scope, Statistics,
-    Stop, Surface, SurfaceKind, Window, WindowOperation,
+    App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
+    Operation, Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety,
+    Scope, Statistics, Stop, Surface, SurfaceKind, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -29,8 +29,8 @@ use crate::dbus::{Call, Connection, Failure};
 use crate::map::{Toolkit, role, state};
 use crate::tree::{Manner, Single, Survey};
 use crate::window_system::{
-    self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError, X11,
-    keysym_for_character, keysym_for_name,
+    self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError,
+    X11, keysym_for_character, keysym_for_name,
 };
 use crate::{host, process, start};
 
@@ -162,7 +162,11 @@ impl Linux {
         }
     }
 
-    pub(crate) fn with_bus<T>(&self, deadline: Deadline, work: impl FnOnce(&mut Bus) -> Result<T>) -> Result<T> {
+    pub(crate) fn with_bus<T>(
+        &self,
+        deadline: Deadline,
+        work: impl FnOnce(&mut Bus) -> Result<T>,
+    ) -> Result<T> {
         let mut slot = self.bus.borrow_mut();
         if slot.is_none() {
             *slot = Some(Bus::connect(deadline)?);
@@ -273,7 +277,8 @@ impl Linux {
         if toolkit.has_atk_bridge() {
             let mut direct = self.direct.borrow_mut();
             if !direct.contains_key(owner) {
-                let connection = self.with_bus(deadline, |bus| Ok(open_direct(&mut bus.connection, owner, deadline)))?;
+                let connection =
+                    self.with_bus(deadline, |bus| Ok(open_direct(&mut bus.connection, owner, deadline)))?;
                 direct.insert(owner.into(), connection);
             }
             if let Some(Some(connection)) = direct.get_mut(owner) {
@@ -284,7 +289,11 @@ impl Linux {
     }
 
     /// The windows that an application shows on the accessibility bus.
-    pub(crate) fn accessible_windows(&self, application: &Registered, deadline: Deadline) -> Result<Vec<Candidate>> {
+    pub(crate) fn accessible_windows(
+        &self,
+        application: &Registered,
+        deadline: Deadline,
+    ) -> Result<Vec<Candidate>> {
         if !application.answers {
             return Ok(Vec::new());
         }
@@ -345,7 +354,9 @@ impl Linux {
         let mut found: Vec<(usize, Window)> = Vec::new();
         let mut taken: Vec<WindowId> = Vec::new();
         let wanted = |pid: u32, handle: Option<&Handle>| {
-            only.is_none_or(|app| app.pid == pid && (app.handle.is_none() || handle.is_none() || app.handle.as_ref() == handle))
+            only.is_none_or(|app| {
+                app.pid == pid && (app.handle.is_none() || handle.is_none() || app.handle.as_ref() == handle)
+            })
         };
         for application in applications {
             if !wanted(application.pid, Some(&application.root.handle())) {
@@ -438,7 +449,8 @@ fn pair(candidates: &[Candidate], owned: &[&screen::Window]) -> Vec<Option<usize
         let Some(extents) = candidate.extents else { return f64::MAX };
         let client = rect(window.client);
         let frame = rect(window.frame);
-        let distance = |other: &Rect| (extents.width - other.width).abs() + (extents.height - other.height).abs();
+        let distance =
+            |other: &Rect| (extents.width - other.width).abs() + (extents.height - other.height).abs();
         let place = (extents.x - client.x).abs().min(200.0) + (extents.y - client.y).abs().min(200.0);
         distance(&client).min(distance(&frame)) + place / 1000.0
     };
@@ -453,11 +465,10 @@ fn pair(candidates: &[Candidate], owned: &[&screen::Window]) -> Vec<Option<usize
             if pairs[index].is_some() {
                 continue;
             }
-            let best = owned
-                .iter()
-                .enumerate()
-                .filter(|(at, window)| free[*at] && rule(candidate, window))
-                .min_by(|(_, a), (_, b)| size_differs(candidate, a).total_cmp(&size_differs(candidate, b)));
+            let best =
+                owned.iter().enumerate().filter(|(at, window)| free[*at] && rule(candidate, window)).min_by(
+                    |(_, a), (_, b)| size_differs(candidate, a).total_cmp(&size_differs(candidate, b)),
+                );
             if let Some((at, _)) = best {
                 free[at] = false;
                 pairs[index] = Some(at);
@@ -512,9 +523,11 @@ fn window_of(
         process_instance: instance,
         bounds: seen.map(|seen| rect(seen.client)).or(candidate.extents),
         is_focused: seen.map_or(candidate.states & state::ACTIVE != 0, |seen| seen.is_focused),
-        minimized: Some(seen.map_or(candidate.states & state::ICONIFIED != 0, |seen| {
-            seen.state == WindowState::Minimized
-        })),
+        minimized: Some(
+            seen.map_or(candidate.states & state::ICONIFIED != 0, |seen| {
+                seen.state == WindowState::Minimized
+            }),
+        ),
         visible: Some(seen.map_or(candidate.states & state::SHOWING != 0, |seen| seen.is_visible)),
         is_modal: candidate.states & state::MODAL != 0 || seen.is_some_and(|seen| seen.is_modal),
         handle: Some(candidate.object.handle()),
@@ -634,7 +647,9 @@ impl Platform for Linux {
         };
         let screen_recording = match self.display(deadline) {
             Ok(_) => Permission::Granted,
-            Err(_) => Permission::Denied("no display can be reached: run inside the session, with DISPLAY set".into()),
+            Err(_) => Permission::Denied(
+                "no display can be reached: run inside the session, with DISPLAY set".into(),
+            ),
         };
         Permissions { accessibility, screen_recording, automation: Permission::NotRequired }
     }
@@ -643,14 +658,19 @@ impl Platform for Linux {
         let registered = self.registered(deadline)?;
         let listed = self.screen_windows(deadline);
         let has_window = |pid: u32| {
-            listed.iter().flat_map(|list| &list.windows).any(|window| window.pid == Some(pid) || window.claimed_pid == Some(pid))
+            listed
+                .iter()
+                .flat_map(|list| &list.windows)
+                .any(|window| window.pid == Some(pid) || window.claimed_pid == Some(pid))
         };
         let mut apps = Vec::new();
         for application in &registered {
             // One process may register several objects; those without windows beside one that has some are shells.
             let is_shell = application.windows.is_empty()
                 && registered.iter().any(|other| {
-                    other.pid == application.pid && other.root != application.root && !other.windows.is_empty()
+                    other.pid == application.pid
+                        && other.root != application.root
+                        && !other.windows.is_empty()
                 });
             if is_shell {
                 continue;
@@ -661,15 +681,22 @@ impl Platform for Linux {
                 pid: application.pid,
                 process_instance: process::process_instance(application.pid).ok(),
                 application_id: host::application_id(application.pid),
-                presentation: Some(if has_windows { Presentation::Foreground } else { Presentation::Background }),
-                toolkit: (!application.toolkit_name.is_empty())
-                    .then(|| format!("{} {}", application.toolkit_name, application.toolkit_version).trim().to_owned()),
+                presentation: Some(if has_windows {
+                    Presentation::Foreground
+                } else {
+                    Presentation::Background
+                }),
+                toolkit: (!application.toolkit_name.is_empty()).then(|| {
+                    format!("{} {}", application.toolkit_name, application.toolkit_version).trim().to_owned()
+                }),
                 handle: application.answers.then(|| application.root.handle()),
             });
         }
         for window in listed.iter().flat_map(|list| &list.windows) {
             let Some(pid) = window.pid.or(window.claimed_pid) else { continue };
-            if matches!(window.kind, WindowKind::Desktop | WindowKind::Dock) || apps.iter().any(|app| app.pid == pid) {
+            if matches!(window.kind, WindowKind::Desktop | WindowKind::Dock)
+                || apps.iter().any(|app| app.pid == pid)
+            {
                 continue;
             }
             let name = if window.class.is_empty() { host::command_name(pid) } else { window.class.clone() };
@@ -762,8 +789,9 @@ impl Platform for Linux {
         if let Some(window) = scope.window.bounds {
             for id in 0..tree.len() as u32 {
                 let node = tree.node_mut(id);
-                let is_outside =
-                    node.bounds.is_some_and(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
+                let is_outside = node
+                    .bounds
+                    .is_some_and(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
                 node.states.set(State::Offscreen, is_outside);
             }
         }
@@ -798,7 +826,8 @@ impl Platform for Linux {
             };
             let objects: Vec<Object> = chosen.iter().map(|&at| targets[at].clone()).collect();
             let singles = self.with_bus(deadline, |bus| {
-                Ok(Survey::new(&mut bus.connection, &manner, Limits::default(), deadline.at()).singles(&objects))
+                Ok(Survey::new(&mut bus.connection, &manner, Limits::default(), deadline.at())
+                    .singles(&objects))
             })?;
             for (at, single) in chosen.into_iter().zip(singles) {
                 readings[at] = Some(match single {
@@ -865,7 +894,9 @@ impl Platform for Linux {
                     ..Call::new(&here.bus, &here.path, COMPONENT, "GetAccessibleAtPoint")
                 };
                 let next = match bus.connection.call(&call, deadline.at()) {
-                    Ok(message) => object(&message, &here.bus).ok().filter(|next| !next.is_null() && *next != here),
+                    Ok(message) => {
+                        object(&message, &here.bus).ok().filter(|next| !next.is_null() && *next != here)
+                    }
                     Err(_) => None,
                 };
                 let Some(next) = next else { break };
@@ -885,7 +916,9 @@ impl Platform for Linux {
             return Ok(Hit::Unknown);
         }
         match self.read(&[found.handle()], window, deadline)?.into_iter().next() {
-            Some(Reading::Live(node)) => Ok(Hit::Other { role: node.role, name: node.name, bounds: node.bounds }),
+            Some(Reading::Live(node)) => {
+                Ok(Hit::Other { role: node.role, name: node.name, bounds: node.bounds })
+            }
             _ => Ok(Hit::Unknown),
         }
     }
@@ -935,7 +968,8 @@ impl Platform for Linux {
                 until,
             ),
             Input::Chord(chord) => {
-                let key = keysym(chord.key).ok_or_else(|| Error::invalid(format!("no key gives {}", chord.key)))?;
+                let key =
+                    keysym(chord.key).ok_or_else(|| Error::invalid(format!("no key gives {}", chord.key)))?;
                 display.press_chord(&modifier_keysyms(&chord.modifiers), key, until)
             }
             Input::Text(text) => {
@@ -949,14 +983,21 @@ impl Platform for Linux {
         result.map(|()| 0).map_err(|error| screen_error(&error))
     }
 
-    fn window_operation(&self, window: &Window, operation: WindowOperation, deadline: Deadline) -> Result<()> {
+    fn window_operation(
+        &self,
+        window: &Window,
+        operation: WindowOperation,
+        deadline: Deadline,
+    ) -> Result<()> {
         let display = self.need_display(deadline)?;
         let id = screen_id(&window.id).ok_or_else(|| {
             Error::new(ErrorCode::ActionNotSupported, "the window system does not know this window")
                 .delivery(Delivery::NotDelivered)
         })?;
         match operation {
-            WindowOperation::Focus => display.activate(id, deadline.at()).map_err(|error| screen_error(&error)),
+            WindowOperation::Focus => {
+                display.activate(id, deadline.at()).map_err(|error| screen_error(&error))
+            }
         }
     }
 
@@ -1012,7 +1053,8 @@ impl Platform for Linux {
             }
         }
         .map_err(|error| screen_error(&error))?;
-        let rgb = capture.image.pixels().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+        let rgb =
+            capture.image.pixels().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
         Ok(Image { width: capture.image.width(), height: capture.image.height(), rgb })
     }
 }

@@ -52,7 +52,10 @@ impl Actor<'_> {
         let go = Call::new(&cell.bus, &cell.path, COMPONENT, "GrabFocus");
         self.yes_or_no("go_to_cell", "Component.GrabFocus", &go)?;
         if !self.arrives_at(cell)? {
-            return Ok(Performed::Refused { label: "go_to_cell", native: "the cursor did not come to the cell".into() });
+            return Ok(Performed::Refused {
+                label: "go_to_cell",
+                native: "the cursor did not come to the cell".into(),
+            });
         }
         let write = Call {
             signature: "s",
@@ -156,9 +159,16 @@ impl Actor<'_> {
         for ((parent, toolbar), answer) in parents.iter().zip(answers) {
             match answer.and_then(|message| objects(&message, &parent.bus)) {
                 Ok(found) => {
-                    children.extend(found.into_iter().filter(|child| !child.is_null()).map(|child| (child, toolbar.clone())));
+                    children.extend(
+                        found
+                            .into_iter()
+                            .filter(|child| !child.is_null())
+                            .map(|child| (child, toolbar.clone())),
+                    );
                 }
-                Err(Failure::Timeout) => return Err(crate::act::before(&Failure::Timeout, "what is in its window")),
+                Err(Failure::Timeout) => {
+                    return Err(crate::act::before(&Failure::Timeout, "what is in its window"));
+                }
                 Err(_) => {}
             }
         }
@@ -200,6 +210,10 @@ impl Actor<'_> {
     fn last_button(&mut self, toolbar: &Object) -> Result<Option<Object>> {
         let children = self.children_of(&[(toolbar.clone(), None)])?;
         let kinds = self.kinds_of(children)?;
-        Ok(kinds.into_iter().rev().find(|(_, number, ..)| *number == role::PUSH_BUTTON).map(|(button, ..)| button))
+        Ok(kinds
+            .into_iter()
+            .rev()
+            .find(|(_, number, ..)| *number == role::PUSH_BUTTON)
+            .map(|(button, ..)| button))
     }
 }

@@ -64,7 +64,8 @@ impl Linux {
         }
         let Some(list) = self.screen_windows(deadline) else { return true };
         list.popups.iter().any(|popup| {
-            popup.pid == Some(pid) && !matches!(popup.kind, WindowKind::Tooltip | WindowKind::Notification | WindowKind::Drag)
+            popup.pid == Some(pid)
+                && !matches!(popup.kind, WindowKind::Tooltip | WindowKind::Notification | WindowKind::Drag)
         })
     }
 
@@ -98,7 +99,8 @@ impl Linux {
                 _ => continue,
             };
             let node = surveyed.tree.node(id);
-            let items = node.children.iter().filter(|&&child| is_item(surveyed.natives[child as usize])).count();
+            let items =
+                node.children.iter().filter(|&&child| is_item(surveyed.natives[child as usize])).count();
             surfaces.push(Surface {
                 id: String::new(),
                 kind,
@@ -137,12 +139,17 @@ fn is_open_menu(surveyed: &Surveyed, id: NodeId) -> bool {
 }
 
 fn holds_menu(surveyed: &Surveyed, id: NodeId) -> bool {
-    surveyed.tree.subtree(id).skip(1).any(|inner| matches!(surveyed.natives[inner as usize], role::MENU | role::POPUP_MENU))
+    surveyed
+        .tree
+        .subtree(id)
+        .skip(1)
+        .any(|inner| matches!(surveyed.natives[inner as usize], role::MENU | role::POPUP_MENU))
 }
 
 /// A menu that nothing in the window opens is a context menu.
 fn menu_kind(surveyed: &Surveyed, id: NodeId) -> &'static str {
-    let has_opener = matches!(surveyed.natives[id as usize], role::MENU) && surveyed.tree.node(id).name.is_some()
+    let has_opener = matches!(surveyed.natives[id as usize], role::MENU)
+        && surveyed.tree.node(id).name.is_some()
         || surveyed.tree.ancestors(id).any(|ancestor| {
             matches!(
                 surveyed.natives[ancestor as usize],

@@ -20,8 +20,8 @@ use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Cut, Gaps, NativeId, NativeIdKind, Node, NodeId, NumericValue, Tree};
 
 use crate::bus::{
-    ACCESSIBLE, ACTION, CACHE, COMPONENT, Object, SELECTION, TABLE, TEXT, VALUE, object, objects,
-    owned_by, send_get, send_number, send_plain, states, variant_number, variant_string,
+    ACCESSIBLE, ACTION, CACHE, COMPONENT, Object, SELECTION, TABLE, TEXT, VALUE, object, objects, owned_by,
+    send_get, send_number, send_plain, states, variant_number, variant_string,
 };
 use crate::dbus::{Call, Connection, Failure, Malformed, Message};
 use crate::map::{self, Interfaces, NativeFacts, Toolkit, role, state};
@@ -253,7 +253,8 @@ impl<'a> Survey<'a> {
     /// GTK 4 lists the content when a stack is asked for its children, and the page, an object without a place, when the
     /// content is asked for its parent or the cache is read. Both routes have to give the same tree.
     fn skip_stack_pages(&mut self) {
-        let is_page = |entry: &&Cached| entry.role == role::PANEL && !entry.interfaces.has(Interfaces::COMPONENT);
+        let is_page =
+            |entry: &&Cached| entry.role == role::PANEL && !entry.interfaces.has(Interfaces::COMPONENT);
         let pages: Vec<(Box<str>, Box<str>, i32)> = self
             .cache
             .iter()
@@ -520,7 +521,8 @@ impl<'a> Survey<'a> {
             // The whole tree is built from the cache at once. Its order is only a guess where there is something to put in
             // order: the ATK bridge numbers children otherwise than it lists them (header bars, scrolled windows).
             let is_complete = item.child_count == Some(children.len() as u32);
-            let is_numbered = children.iter().enumerate().all(|(at, child)| usize::try_from(child.0) == Ok(at));
+            let is_numbered =
+                children.iter().enumerate().all(|(at, child)| usize::try_from(child.0) == Ok(at));
             let is_certain = is_complete
                 && match self.manner.toolkit {
                     Toolkit::Gtk4 => is_numbered,
@@ -606,10 +608,15 @@ impl<'a> Survey<'a> {
             }
         }
         let is_control = is_control(number);
-        if item.description.is_none() && !self.cache.contains_key(&item.object.path) && (is_control || everything) {
+        if item.description.is_none()
+            && !self.cache.contains_key(&item.object.path)
+            && (is_control || everything)
+        {
             asks.push(Ask::Description);
         }
-        if is_control && (matches!(toolkit, Toolkit::Gecko | Toolkit::Chromium) || (is_textual(number) && !has_name)) {
+        if is_control
+            && (matches!(toolkit, Toolkit::Gecko | Toolkit::Chromium) || (is_textual(number) && !has_name))
+        {
             asks.push(Ask::Attributes);
         }
         if is_control && !has_name && toolkit != Toolkit::Gtk4 {
@@ -696,7 +703,10 @@ impl<'a> Survey<'a> {
         let item = &self.items[id as usize];
         let object = &item.object;
         let corner = |which: u8| {
-            self.virtuals.get(&id).and_then(|shown| shown.corners[usize::from(which)].as_ref()).unwrap_or(object)
+            self.virtuals
+                .get(&id)
+                .and_then(|shown| shown.corners[usize::from(which)].as_ref())
+                .unwrap_or(object)
         };
         let connection = &mut *self.connection;
         match ask {
@@ -870,7 +880,8 @@ impl<'a> Survey<'a> {
             Ask::Maximum => self.items[at].number[2] = Some(variant_number(&message)?),
             Ask::Increment => self.items[at].number[3] = Some(variant_number(&message)?),
             Ask::Description => {
-                self.items[at].description = Some(bounded(variant_string(&message)?)).filter(|text| !text.is_empty());
+                self.items[at].description =
+                    Some(bounded(variant_string(&message)?)).filter(|text| !text.is_empty());
             }
             Ask::Attributes => {
                 let mut body = message.body("a{ss}")?;
@@ -973,7 +984,8 @@ impl<'a> Survey<'a> {
             return;
         }
         if let [Some(first), Some(last)] = shown.addresses {
-            let (columns, rows) = (first.0.min(last.0)..=first.0.max(last.0), first.1.min(last.1)..=first.1.max(last.1));
+            let (columns, rows) =
+                (first.0.min(last.0)..=first.0.max(last.0), first.1.min(last.1)..=first.1.max(last.1));
             let mut count = 0;
             for row in rows {
                 for column in columns.clone() {
@@ -1079,8 +1091,8 @@ impl<'a> Survey<'a> {
             natives.push(item.role.unwrap_or(0));
             let node = tree.push(parent, node);
             // GTK 4 says what a popover is only by the name of its class, GTK 3 by a panel that is modal.
-            let is_modal_panel =
-                item.role == Some(role::PANEL) && item.states.is_some_and(|native| native & state::MODAL != 0);
+            let is_modal_panel = item.role == Some(role::PANEL)
+                && item.states.is_some_and(|native| native & state::MODAL != 0);
             if item.name.as_deref() == Some("GtkPopover") || is_modal_panel {
                 popovers.push(node);
             }
@@ -1101,8 +1113,9 @@ impl<'a> Survey<'a> {
             interfaces: item.interfaces.unwrap_or_default(),
             toolkit: self.manner.toolkit,
             actions: &item.actions,
-            parent_selects: parent
-                .map_or(item.parent_selects, |parent| parent.interfaces.is_some_and(|has| has.has(Interfaces::SELECTION))),
+            parent_selects: parent.map_or(item.parent_selects, |parent| {
+                parent.interfaces.is_some_and(|has| has.has(Interfaces::SELECTION))
+            }),
         }
     }
 
@@ -1135,9 +1148,11 @@ impl<'a> Survey<'a> {
                 step: item.number[3].unwrap_or(0.0),
             });
         }
-        node.native_id = item.attributes.iter().find(|(name, value)| name == "id" && !value.is_empty()).map(
-            |(_, value)| NativeId { kind: NativeIdKind::AxDomIdentifier, value: value.clone() },
-        );
+        node.native_id = item
+            .attributes
+            .iter()
+            .find(|(name, value)| name == "id" && !value.is_empty())
+            .map(|(_, value)| NativeId { kind: NativeIdKind::AxDomIdentifier, value: value.clone() });
         let text = item.text.as_deref().map(shown_text).filter(|text| !text.trim().is_empty());
         let is_editable = facts.states & state::EDITABLE != 0;
         let own_name = self.own_name(item);
@@ -1145,12 +1160,14 @@ impl<'a> Survey<'a> {
         let (name, description) = name::choose(NameCandidates {
             label: own_name,
             labelled_by: self.label(item),
-            static_text: text.filter(|_| !is_editable && our_role != Role::TextField && our_role != Role::Cell),
+            static_text: text
+                .filter(|_| !is_editable && our_role != Role::TextField && our_role != Role::Cell),
             ..NameCandidates::default()
         });
         node.name = name;
-        node.description = description
-            .or_else(|| item.description.clone().filter(|text| node.name.is_some() && node.name.as_ref() != Some(text)));
+        node.description = description.or_else(|| {
+            item.description.clone().filter(|text| node.name.is_some() && node.name.as_ref() != Some(text))
+        });
         if node.name.is_none() && !self.descends {
             node.name = self.fallback_name(id, &mut node.clone());
         }
@@ -1200,7 +1217,13 @@ impl<'a> Survey<'a> {
         .0
     }
 
-    fn value(&self, item: &Item, our_role: Role, text: Option<String>, own_name: Option<&str>) -> Option<String> {
+    fn value(
+        &self,
+        item: &Item,
+        our_role: Role,
+        text: Option<String>,
+        own_name: Option<&str>,
+    ) -> Option<String> {
         let native = item.states.unwrap_or(0);
         if our_role.is_toggleable() {
             return Some(
@@ -1247,11 +1270,18 @@ fn is_wrapper(item: &Item, toolkit: Toolkit) -> bool {
     let is_group = item.role.is_some_and(|number| {
         matches!(
             number,
-            role::FILLER | role::PANEL | role::SECTION | role::VIEWPORT | role::LAYERED_PANE | role::SCROLL_PANE | 99
+            role::FILLER
+                | role::PANEL
+                | role::SECTION
+                | role::VIEWPORT
+                | role::LAYERED_PANE
+                | role::SCROLL_PANE
+                | 99
         )
     });
     let is_unnamed = item.name.as_deref().is_none_or(|name| {
-        name.trim().is_empty() || (toolkit == Toolkit::Gtk4 && map::is_type_name(name, item.role.unwrap_or(0)))
+        name.trim().is_empty()
+            || (toolkit == Toolkit::Gtk4 && map::is_type_name(name, item.role.unwrap_or(0)))
     });
     is_group && is_unnamed
 }
@@ -1330,7 +1360,16 @@ fn wants_text(number: u32, native: u64, toolkit: Toolkit, has_name: bool) -> boo
         Toolkit::Chromium => number == role::COMBO_BOX,
         Toolkit::Gecko => matches!(
             number,
-            role::SECTION | role::STATIC | role::LABEL | role::LIST_ITEM | role::TABLE_CELL | 81 | 83 | 105 | 119 | 120
+            role::SECTION
+                | role::STATIC
+                | role::LABEL
+                | role::LIST_ITEM
+                | role::TABLE_CELL
+                | 81
+                | 83
+                | 105
+                | 119
+                | 120
         ),
         _ => true,
     }
@@ -1366,7 +1405,11 @@ fn bounded(mut text: String) -> String {
 /// A number as a person writes it: no exponent, no trailing zeros.
 fn number_text(number: f64) -> String {
     let rounded = (number * 1e6).round() / 1e6;
-    if rounded == rounded.trunc() && rounded.abs() < 1e15 { format!("{}", rounded as i64) } else { format!("{rounded}") }
+    if rounded == rounded.trunc() && rounded.abs() < 1e15 {
+        format!("{}", rounded as i64)
+    } else {
+        format!("{rounded}")
+    }
 }
 
 fn cache_items(message: &Message) -> Result<Vec<(Box<str>, Cached)>, Malformed> {
@@ -1413,7 +1456,16 @@ fn cache_items(message: &Message) -> Result<Vec<(Box<str>, Cached)>, Malformed> 
         }
         entries.push((
             path.into(),
-            Cached { parent: parent.into(), index, child_count, interfaces: found, name, role, description, states: native },
+            Cached {
+                parent: parent.into(),
+                index,
+                child_count,
+                interfaces: found,
+                name,
+                role,
+                description,
+                states: native,
+            },
         ));
     }
     Ok(entries)
