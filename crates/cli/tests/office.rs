@@ -1,10 +1,10 @@
-//! LibreOffice Writer and Calc, operated with the built binary. Always under a memory limit: a reader that lists the cells
+//! Writer and Calc, operated with the built binary. Always under a memory limit: a reader that lists the cells
 //! of a sheet makes it grow to 20 GB.
 
 use std::time::{Duration, Instant};
 
 use agent_desktop_testkit::cli::{Cli, find_nodes, nodes};
-use agent_desktop_testkit::{Desktop, desktop_test, wait_until};
+use agent_desktop_testkit::{desktop_test, wait_until};
 use serde_json::Value;
 
 fn cells(tree: &Value) -> Vec<&Value> {

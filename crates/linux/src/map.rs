@@ -77,7 +77,6 @@ pub(crate) mod state {
     pub(crate) const FOCUSED: u64 = 1 << 12;
     pub(crate) const ICONIFIED: u64 = 1 << 15;
     pub(crate) const MODAL: u64 = 1 << 16;
-    pub(crate) const MULTI_LINE: u64 = 1 << 17;
     pub(crate) const MULTISELECTABLE: u64 = 1 << 18;
     pub(crate) const PRESSED: u64 = 1 << 20;
     pub(crate) const SELECTABLE: u64 = 1 << 22;
@@ -137,7 +136,7 @@ impl Interfaces {
 /// Toolkits whose behaviour differs in what matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Toolkit {
-    /// GTK 2 and 3, and LibreOffice's GTK 3 back end: the ATK bridge.
+    /// GTK 2 and 3, and the GTK 3 back end of `LibreOffice`: the ATK bridge.
     Gtk3,
     /// GTK 4.
     Gtk4,
@@ -468,11 +467,6 @@ pub(crate) fn expand_action(open: bool, role: u32, actions: &[String]) -> Option
                 _ => None,
             })
     })
-}
-
-/// The index of an action that steps up or down.
-pub(crate) fn step_action(up: bool, actions: &[String]) -> Option<usize> {
-    find_action(actions, if up { &["increase", "increment"] } else { &["decrease", "decrement"] })
 }
 
 /// Whether an object of this kind is asked for its actions when a tree is read.

@@ -440,6 +440,9 @@ fn is_window_role(number: u32) -> bool {
     )
 }
 
+/// Whether an accessible window may be a window of the screen.
+type Rule<'a> = &'a dyn Fn(&Candidate, &screen::Window) -> bool;
+
 /// Which window of the screen each accessible window is: same title first, then same place and size, then the only
 /// ones left.
 fn pair(candidates: &[Candidate], owned: &[&screen::Window]) -> Vec<Option<usize>> {
@@ -454,12 +457,14 @@ fn pair(candidates: &[Candidate], owned: &[&screen::Window]) -> Vec<Option<usize
         let place = (extents.x - client.x).abs().min(200.0) + (extents.y - client.y).abs().min(200.0);
         distance(&client).min(distance(&frame)) + place / 1000.0
     };
-    let rules: [&dyn Fn(&Candidate, &screen::Window) -> bool; 3] = [
-        &|candidate, window| !candidate.title.is_empty() && candidate.title == window.title,
-        &|candidate, window| size_differs(candidate, window) < 60.0,
-        // A popup's shell has no title; it must not take a real window.
-        &|candidate, _| candidate.role != role::WINDOW && candidate.role != role::PANEL,
-    ];
+    let same_title = |candidate: &Candidate, window: &screen::Window| {
+        !candidate.title.is_empty() && candidate.title == window.title
+    };
+    let same_place = |candidate: &Candidate, window: &screen::Window| size_differs(candidate, window) < 60.0;
+    // A popup's shell has no title; it must not take a real window.
+    let is_left =
+        |candidate: &Candidate, _: &screen::Window| !matches!(candidate.role, role::WINDOW | role::PANEL);
+    let rules: [Rule<'_>; 3] = [&same_title, &same_place, &is_left];
     for rule in rules {
         for (index, candidate) in candidates.iter().enumerate() {
             if pairs[index].is_some() {
@@ -502,15 +507,15 @@ fn window_of(
     candidate: &Candidate,
     seen: Option<&screen::Window>,
 ) -> Window {
-    let id = match seen {
-        Some(seen) => window_id(seen),
-        None => {
+    let id = seen.map_or_else(
+        || {
             let handle = candidate.object.handle();
             let tail: String =
                 handle.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
             format!("a{tail}")
-        }
-    };
+        },
+        window_id,
+    );
     let title = match seen {
         Some(seen) if candidate.title.is_empty() => seen.title.clone(),
         _ => candidate.title.clone(),

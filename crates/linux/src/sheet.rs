@@ -1,4 +1,4 @@
-//! Entering text into a cell of a LibreOffice sheet, without keys.
+//! Entering text into a cell of a `LibreOffice` sheet, without keys.
 //!
 //! A cell has no interface for text. What a person does is done through interfaces instead: go to the cell, write into the
 //! input line above the sheet, press the button that accepts it. Everything is found by role and place, because the
@@ -69,8 +69,7 @@ impl Actor<'_> {
         }
         // The button comes to life once the sheet has seen the text.
         let until = self.at().min(Instant::now() + ARRIVAL);
-        loop {
-            let Some(accept) = self.last_button(&input.toolbar)? else { break };
+        while let Some(accept) = self.last_button(&input.toolbar)? {
             let live = self.look(&accept)?;
             let is_usable = live.states & (state::ENABLED | state::SENSITIVE) != 0;
             if is_usable && let Some(index) = crate::map::activate_action(live.role, &live.actions) {

@@ -778,7 +778,7 @@ impl<'a> Survey<'a> {
     fn answered(&mut self, id: u32, ask: Ask, retried: bool, message: Message) {
         match self.take_answer(id, ask, crate::dbus::checked(message)) {
             Ok(()) => {}
-            Err(failure) => self.refused(id, ask, retried, failure),
+            Err(failure) => self.refused(id, ask, retried, &failure),
         }
         let item = &self.items[id as usize];
         if !item.basics_done
@@ -1040,15 +1040,15 @@ impl<'a> Survey<'a> {
         other
     }
 
-    fn refused(&mut self, id: u32, ask: Ask, retried: bool, failure: Failure) {
+    fn refused(&mut self, id: u32, ask: Ask, retried: bool, failure: &Failure) {
         // Some applications deny an interface under load that they have; once more is enough.
-        let is_spurious = matches!(&failure, Failure::Remote { name, .. }
+        let is_spurious = matches!(failure, Failure::Remote { name, .. }
             if name == "org.freedesktop.DBus.Error.UnknownInterface" || name == "org.freedesktop.DBus.Error.UnknownMethod");
         if is_spurious && !retried && !matches!(ask, Ask::Extents | Ask::Parent | Ask::ParentInterfaces) {
             self.queue.push_back((id, ask, true));
             return;
         }
-        let is_gone = matches!(&failure, Failure::Remote { name, .. }
+        let is_gone = matches!(failure, Failure::Remote { name, .. }
             if matches!(name.as_str(), "org.freedesktop.DBus.Error.NoReply" | "org.freedesktop.DBus.Error.ServiceUnknown"));
         if is_gone {
             self.stopped = Some(Stop::Gone);
@@ -1405,7 +1405,7 @@ fn bounded(mut text: String) -> String {
 /// A number as a person writes it: no exponent, no trailing zeros.
 fn number_text(number: f64) -> String {
     let rounded = (number * 1e6).round() / 1e6;
-    if rounded == rounded.trunc() && rounded.abs() < 1e15 {
+    if rounded.fract().abs() < f64::EPSILON && rounded.abs() < 1e15 {
         format!("{}", rounded as i64)
     } else {
         format!("{rounded}")

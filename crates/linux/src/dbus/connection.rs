@@ -122,8 +122,11 @@ impl Connection {
         stream.set_nonblocking(true)?;
         let mut outgoing = Vec::with_capacity(4096);
         let user = rustix::process::geteuid().as_raw().to_string();
-        let hex: String = user.bytes().map(|byte| format!("{byte:02x}")).collect();
-        outgoing.extend_from_slice(format!("\0AUTH EXTERNAL {hex}\r\nBEGIN\r\n").as_bytes());
+        outgoing.extend_from_slice(b"\0AUTH EXTERNAL ");
+        for byte in user.bytes() {
+            write!(outgoing, "{byte:02x}")?;
+        }
+        outgoing.extend_from_slice(b"\r\nBEGIN\r\n");
         let mut connection = Connection {
             stream,
             next_serial: 1,
