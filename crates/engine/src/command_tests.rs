@@ -426,6 +426,14 @@ fn a_window_without_accessibility_is_named_as_such() {
         "not_delivered",
     );
     assert_eq!(bench.data("list-windows", json!({}))[0]["accessible"], false);
+    // In too short a time nobody can say that.
+    bench.error("snapshot", json!({"timeout_ms": 1}), "TIMEOUT", Some("deadline"), "not_delivered");
+    bench.fake.now_be(|scene| scene.process = ProcessState::Unresponsive);
+    bench.error("snapshot", json!({}), "APP_UNRESPONSIVE", Some("app_unresponsive"), "not_delivered");
+    // An application that is starting.
+    bench.fake.now_be(|scene| scene.process = ProcessState::Running);
+    bench.fake.at(bench.fake.elapsed_ms() + 300, |scene| scene.windows[0].handle = Some(Handle::new("root")));
+    bench.data("snapshot", json!({}));
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
