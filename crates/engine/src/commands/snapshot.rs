@@ -24,10 +24,6 @@ const MAX_DEPTH: u8 = 50;
 /// Levels of a skeleton.
 const SKELETON_DEPTH: u8 = 3;
 
-const fn default_depth() -> u8 {
-    DEPTH
-}
-
 /// Read a window as a tree, with refs for what can be operated.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
@@ -40,7 +36,7 @@ pub struct Snapshot {
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     pub window_id: Option<String>,
     /// How many levels to show, 0 to 50.
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = default_depth()))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = DEPTH))]
     pub max_depth: u8,
     /// Show where everything is.
     #[cfg_attr(feature = "clap", arg(long))]
