@@ -194,8 +194,9 @@ pub(crate) struct NativeFacts<'a> {
 
 /// Our role for an object.
 pub(crate) fn role_of(facts: &NativeFacts<'_>) -> Role {
-    let has_action = |name: &str| facts.actions.iter().any(|action| action == name);
+    let has_action = |name: &str| facts.actions.iter().any(|action| folded(action) == name);
     match facts.role {
+        role::PUSH_BUTTON if opens_by_inner_button(facts) => Role::MenuButton,
         role::ALERT => Role::Alert,
         role::CHECK_BOX if facts.toolkit == Toolkit::Gtk4 && has_action("toggle") => Role::Switch,
         role::TOGGLE_BUTTON if has_action("toggle") && facts.toolkit == Toolkit::Gtk3 => Role::Switch,
@@ -500,6 +501,14 @@ pub(crate) fn wants_actions(role: u32, interfaces: Interfaces, toolkit: Toolkit)
     }
 }
 
+/// Whether the object does its work by a button inside it: menu buttons, drop-downs and combo boxes of GTK 4 have no action.
+pub(crate) fn opens_by_inner_button(facts: &NativeFacts<'_>) -> bool {
+    facts.toolkit == Toolkit::Gtk4
+        && facts.actions.is_empty()
+        && (facts.role == role::COMBO_BOX
+            || facts.role == role::PUSH_BUTTON && facts.states & state::EXPANDABLE != 0)
+}
+
 /// What the object offers.
 pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabilities {
     let mut offered = Capabilities::NONE;
@@ -511,6 +520,11 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     }
     if selects_in_parent {
         offered.insert(Capability::Select);
+    }
+    if opens_by_inner_button(facts) && is_usable {
+        for capability in [Capability::Click, Capability::Expand, Capability::Collapse] {
+            offered.insert(capability);
+        }
     }
     if menu_action(facts.role, facts.toolkit, facts.actions).is_some() {
         offered.insert(Capability::RightClick);

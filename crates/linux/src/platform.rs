@@ -17,7 +17,7 @@ use agent_desktop_core::platform::{
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
-use agent_desktop_core::tree::Handle;
+use agent_desktop_core::tree::{Handle, Node};
 use agent_desktop_core::{Deadline, Delivery, Error, ErrorCode, Result};
 
 use crate::act::Actor;
@@ -27,7 +27,7 @@ use crate::bus::{
 };
 use crate::dbus::{Call, Connection, Failure};
 use crate::map::{Toolkit, role, state};
-use crate::tree::{Manner, Single, Survey};
+use crate::tree::{Manner, Single, Survey, is_told_by_label};
 use crate::window_system::{
     self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError,
     X11, keysym_for_character, keysym_for_name,
@@ -107,6 +107,8 @@ const SUPPORTED_SURFACES: &[SurfaceKind] = &[
 
 /// Children of an application that are looked at as windows.
 const MOST_WINDOWS: usize = 256;
+/// Objects inside a control that are looked at for its label.
+const MOST_LABEL_NODES: u32 = 40;
 
 /// How one application has to be asked.
 #[derive(Clone, Debug)]
@@ -837,6 +839,9 @@ impl Platform for Linux {
             for (at, single) in chosen.into_iter().zip(singles) {
                 readings[at] = Some(match single {
                     Single::Live(mut node) => {
+                        if manner.toolkit == Toolkit::Gtk4 && is_told_by_label(&node) {
+                            self.read_label(&targets[at], &mut node, &manner, deadline)?;
+                        }
                         if let (Some(bounds), Some(window)) = (node.bounds, window.bounds) {
                             let is_outside = !bounds.is_empty() && bounds.intersection(&window).is_none();
                             node.states.set(State::Offscreen, is_outside);
@@ -1065,6 +1070,20 @@ impl Platform for Linux {
 }
 
 impl Linux {
+    /// Reads what is inside a control of GTK 4 that is named, or whose value is told, by a label in it.
+    fn read_label(&self, target: &Object, node: &mut Node, manner: &Manner, deadline: Deadline) -> Result<()> {
+        let limits = Limits { nodes: MOST_LABEL_NODES, ..Limits::default() };
+        let surveyed = self.with_bus(deadline, |bus| {
+            Ok(Survey::new(&mut bus.connection, manner, limits, deadline.at()).tree(target.clone(), false))
+        })?;
+        if let Some(root) = surveyed.tree.root() {
+            let told = surveyed.tree.node(root);
+            node.name.clone_from(&told.name);
+            node.value.clone_from(&told.value);
+        }
+        Ok(())
+    }
+
     /// What stands between a point and a window, if it is another window.
     fn window_in_front(&self, window: &Window, point: Point, deadline: Deadline) -> Option<Hit> {
         let own = screen_id(&window.id)?;

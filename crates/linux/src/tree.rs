@@ -588,7 +588,7 @@ impl<'a> Survey<'a> {
         let (Some(number), Some(interfaces), Some(native)) = (item.role, item.interfaces, item.states) else {
             return;
         };
-        let has_name = item.name.as_deref().is_some_and(|name| !name.trim().is_empty());
+        let has_name = self.own_name(item).is_some();
         let mut asks = Vec::with_capacity(8);
         if interfaces.has(Interfaces::COMPONENT) && item.extents.is_none() && toolkit != Toolkit::Gtk4 {
             asks.push(Ask::Extents);
@@ -1100,6 +1100,7 @@ impl<'a> Survey<'a> {
         }
         if self.manner.toolkit == Toolkit::Gtk4 {
             lend_clicks(&mut tree, &natives);
+            lend_labels(&mut tree);
         }
         name::name_from_children(&mut tree, |id| fallbacks[id as usize].clone());
         (tree, natives, popovers)
@@ -1310,6 +1311,44 @@ fn lend_clicks(tree: &mut Tree, natives: &[u32]) {
             } else {
                 node.role = Role::MenuButton;
             }
+        }
+    }
+}
+
+/// Whether a control of GTK 4 says what it is called, or what it shows, only by the label deep inside it.
+pub(crate) fn is_told_by_label(node: &Node) -> bool {
+    match node.role {
+        Role::ComboBox => node.value.is_none(),
+        // The name of every tab is `Tab`, in the language of the application.
+        Role::Tab => true,
+        Role::MenuButton | Role::Disclosure | Role::Button => node.name.is_none(),
+        _ => false,
+    }
+}
+
+/// Takes the text of controls from the labels inside, between which and the control GTK 4 puts up to five boxes.
+fn lend_labels(tree: &mut Tree) {
+    for id in 0..tree.len() as NodeId {
+        if !is_told_by_label(tree.node(id)) {
+            continue;
+        }
+        let is_combo = tree.node(id).role == Role::ComboBox;
+        let text = tree
+            .subtree(id)
+            .skip(1)
+            .map(|inner| tree.node(inner))
+            // What lies in an open menu or an expanded section is not the control's own.
+            .take_while(|inner| {
+                matches!(inner.role, Role::Group | Role::Image | Role::Button | Role::StaticText | Role::Unknown)
+            })
+            .find(|inner| inner.role == Role::StaticText && inner.name.is_some())
+            .and_then(|inner| inner.name.clone());
+        let Some(text) = text else { continue };
+        let node = tree.node_mut(id);
+        if is_combo {
+            node.value = Some(text);
+        } else {
+            node.name = Some(text);
         }
     }
 }
