@@ -98,6 +98,7 @@ mod tests {
     use super::*;
     use crate::tree::{Handle, Node};
 
+    #[allow(clippy::unnecessary_wraps, reason = "stands for a field that is one")]
     fn some(text: &str) -> Option<String> {
         Some(text.to_owned())
     }

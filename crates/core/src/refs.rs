@@ -759,6 +759,9 @@ pub fn resolve_fast(entry: &RefEntry, live: &Reading) -> Fast {
                 Some(Match::Same(_)) | None => Fast::Found,
             },
             Match::Same(_) => Fast::Found,
+            // An unnamed field or paragraph that moved, or whose text was edited, is still the same object. Rows and cells are
+            // not so: toolkits put other content into the same object.
+            Match::Different(Change::Bounds | Change::Unidentifiable) if !is_templated(entry.role) => Fast::Found,
             Match::Different(change) => Fast::Search(Some(change)),
             Match::Unknown => Fast::Unanswered,
         },
@@ -1037,6 +1040,7 @@ mod tests {
         Node { bounds: Some(Rect::from_pixels(x, 0, 10, 10)), ..node }
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "stands for a field that is one")]
     fn automation_id(value: &str) -> Option<NativeId> {
         Some(NativeId { kind: NativeIdKind::AutomationId, value: value.to_owned() })
     }

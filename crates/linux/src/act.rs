@@ -12,10 +12,11 @@ use agent_desktop_core::{Deadline, Delivery, Error, ErrorCode, Result};
 
 use crate::bus::{
     ACCESSIBLE, ACTION, COMPONENT, EDITABLE_TEXT, Object, PROPERTIES, SELECTION, TEXT, VALUE, objects, owned_by,
-    send_get, send_number, send_plain, states, variant_number, variant_string,
+    send_get, send_number, send_plain, states, variant_number,
 };
 use crate::dbus::{Call, Connection, Failure, Message};
 use crate::map::{self, Interfaces, Toolkit, role, state};
+use crate::sheet;
 
 /// Levels below a control in which the button is looked for that does its work.
 const INNER_LEVELS: u32 = 4;
@@ -25,13 +26,13 @@ const ANCESTORS: u32 = 6;
 const SCROLL_ANYWHERE: u32 = 6;
 
 /// What an object is now.
-struct Live {
-    role: u32,
-    states: u64,
-    interfaces: Interfaces,
-    actions: Vec<String>,
-    parent: Option<Object>,
-    index: Option<i32>,
+pub(crate) struct Live {
+    pub(crate) role: u32,
+    pub(crate) states: u64,
+    pub(crate) interfaces: Interfaces,
+    pub(crate) actions: Vec<String>,
+    pub(crate) parent: Option<Object>,
+    pub(crate) index: Option<i32>,
 }
 
 /// Operates objects of one application.
@@ -43,7 +44,7 @@ pub(crate) struct Actor<'a> {
 }
 
 /// A failure before anything was sent that could change something.
-fn before(failure: &Failure, what: &str) -> Error {
+pub(crate) fn before(failure: &Failure, what: &str) -> Error {
     let error = match failure {
         Failure::Timeout => Error::new(ErrorCode::AppUnresponsive, format!("the application did not answer {what}"))
             .kind("app_unresponsive")
@@ -57,12 +58,12 @@ fn before(failure: &Failure, what: &str) -> Error {
 }
 
 impl Actor<'_> {
-    fn at(&self) -> Instant {
+    pub(crate) fn at(&self) -> Instant {
         self.deadline.at()
     }
 
     /// One wave, and a second for the names of actions.
-    fn look(&mut self, target: &Object) -> Result<Live> {
+    pub(crate) fn look(&mut self, target: &Object) -> Result<Live> {
         let connection = &mut *self.connection;
         let serials = [
             send_plain(connection, target, ACCESSIBLE, "GetRole"),
@@ -151,6 +152,9 @@ impl Actor<'_> {
                     ..Call::new(&target.bus, &target.path, EDITABLE_TEXT, "SetTextContents")
                 };
                 self.yes_or_no("set_text", "EditableText.SetTextContents", &call)
+            }
+            Operation::SetText(text) if sheet::is_cell(live.role, live.states, live.interfaces) => {
+                self.enter_into_cell(target, text)
             }
             Operation::InsertText(text) if live.interfaces.has(Interfaces::EDITABLE_TEXT) => self.insert(target, text),
             Operation::SetNumber(number) if live.interfaces.has(Interfaces::VALUE) => {
@@ -263,7 +267,7 @@ impl Actor<'_> {
         Ok(Performed::NotOffered)
     }
 
-    fn do_action(&mut self, target: &Object, label: &'static str, index: usize, live: &Live) -> Result<Performed> {
+    pub(crate) fn do_action(&mut self, target: &Object, label: &'static str, index: usize, live: &Live) -> Result<Performed> {
         let native = format!("Action.DoAction({})", live.actions[index]);
         let call = Call {
             signature: "i",
@@ -479,7 +483,7 @@ impl Actor<'_> {
         Ok(result)
     }
 
-    fn yes_or_no(&mut self, label: &'static str, native: &str, call: &Call<'_>) -> Result<Performed> {
+    pub(crate) fn yes_or_no(&mut self, label: &'static str, native: &str, call: &Call<'_>) -> Result<Performed> {
         let (performed, answer) = self.done(label, native, call)?;
         let accepted = answer.is_none_or(|message| message.body("b").and_then(|mut body| body.bool()).unwrap_or(true));
         if accepted {
@@ -514,10 +518,4 @@ impl Actor<'_> {
                 .delivery(Delivery::Uncertain)),
         }
     }
-}
-
-/// The text of an object, for callers that look at nothing else.
-pub(crate) fn name_of(connection: &mut Connection, object: &Object, deadline: Instant) -> Option<String> {
-    let serial = send_get(connection, object, ACCESSIBLE, "Name");
-    connection.wait(serial, deadline).and_then(|message| variant_string(&message)).ok().filter(|name| !name.is_empty())
 }

@@ -316,8 +316,13 @@ pub(crate) fn states_of(facts: &NativeFacts<'_>, our_role: Role) -> States {
     when(state::REQUIRED, State::Required);
     when(state::INDETERMINATE, State::Indeterminate);
     when(state::INVALID_ENTRY, State::Invalid);
-    when(state::MULTISELECTABLE, State::MultiSelectable);
     when(state::HAS_POPUP, State::HasPopup);
+    // LibreOffice says it of every cell and paragraph; it is a property of what holds items.
+    let holds_items = matches!(
+        our_role,
+        Role::List | Role::ListBox | Role::Table | Role::Outline | Role::Grid | Role::TabList | Role::Menu | Role::ComboBox
+    );
+    states.set(State::MultiSelectable, holds_items && native & state::MULTISELECTABLE != 0);
     if our_role.is_toggleable() || facts.states & state::CHECKABLE != 0 {
         // Qt sets both for a half-checked box.
         states.set(State::Checked, native & state::CHECKED != 0 && native & state::INDETERMINATE == 0);
@@ -356,9 +361,9 @@ fn folded(action: &str) -> String {
 
 /// Whether the name of an action is one that toolkits use untranslated, so that it can be trusted as it is.
 pub(crate) fn is_familiar_action(action: &str) -> bool {
+    // LibreOffice leaves the translated name empty; its own name is then the one that counts.
     let folded = folded(action);
-    folded.is_empty()
-        || folded.contains('.')
+    folded.contains('.')
         || ACTIVATE.contains(&folded.as_str())
         || matches!(
             folded.as_str(),
@@ -501,7 +506,8 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     let can_set_number = facts.interfaces.has(Interfaces::VALUE)
         && matches!(our_role, Role::Slider | Role::Incrementor | Role::ScrollBar | Role::Splitter)
         && is_usable;
-    if can_set_number || (facts.interfaces.has(Interfaces::EDITABLE_TEXT) && is_editable) {
+    let is_sheet_cell = crate::sheet::is_cell(facts.role, facts.states, facts.interfaces);
+    if can_set_number || is_sheet_cell || (facts.interfaces.has(Interfaces::EDITABLE_TEXT) && is_editable) {
         offered.insert(Capability::SetValue);
     }
     if facts.interfaces.has(Interfaces::EDITABLE_TEXT) && is_editable {

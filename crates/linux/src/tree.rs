@@ -239,8 +239,32 @@ impl<'a> Survey<'a> {
                 self.cached_children.entry(entry.parent.clone()).or_default().push(child);
                 self.cache.insert(path, entry);
             }
+            if self.manner.toolkit == Toolkit::Gtk4 {
+                self.skip_stack_pages();
+            }
             for children in self.cached_children.values_mut() {
                 children.sort_by_key(|child| child.0);
+            }
+        }
+    }
+
+    /// Puts the content of each page of a stack in the place of the page.
+    ///
+    /// GTK 4 lists the content when a stack is asked for its children, and the page, an object without a place, when the
+    /// content is asked for its parent or the cache is read. Both routes have to give the same tree.
+    fn skip_stack_pages(&mut self) {
+        let is_page = |entry: &&Cached| entry.role == role::PANEL && !entry.interfaces.has(Interfaces::COMPONENT);
+        let pages: Vec<(Box<str>, Box<str>, i32)> = self
+            .cache
+            .iter()
+            .filter(|(_, entry)| is_page(entry))
+            .map(|(path, entry)| (path.clone(), entry.parent.clone(), entry.index))
+            .collect();
+        for (page, stack, index) in pages {
+            let content = self.cached_children.remove(&page).unwrap_or_default();
+            if let Some(siblings) = self.cached_children.get_mut(&stack) {
+                siblings.retain(|(_, path)| *path != page);
+                siblings.extend(content.into_iter().map(|(_, path)| (index, path)));
             }
         }
     }

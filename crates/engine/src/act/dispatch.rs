@@ -414,14 +414,18 @@ impl Performer<'_, '_> {
             if is_secret {
                 node.text_length.unwrap_or(0) == wanted_length
             } else {
-                same_text(node.value.as_deref().unwrap_or(""), wanted)
+                let has = node.value.as_deref().unwrap_or("");
+                same_text(has, wanted) || (node.role == Role::Cell && same_number(has, wanted))
             }
         };
         let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, is_set)?;
         let can_be_read = after
             .as_ref()
             .is_some_and(|node| !node.gaps.value && (node.text_length.is_some() || node.value.is_some()));
-        if !was_seen && can_be_read {
+        // A cell shows its text in a format of its own, and the result of a formula.
+        let was_taken = self.node().role == Role::Cell
+            && after.as_ref().is_some_and(|node| node.value != self.node().value);
+        if !was_seen && can_be_read && !was_taken {
             let length = after.as_ref().and_then(|node| node.text_length).unwrap_or(0);
             return Err(self
                 .failed(format!(
@@ -546,6 +550,11 @@ impl Performer<'_, '_> {
             watch(self.context, self.resolved, STATE_LIMIT, |node| node.states.has(State::Focused))?;
         Ok(step.verified(has_focus))
     }
+}
+
+/// Whether two texts write the same number.
+fn same_number(one: &str, other: &str) -> bool {
+    matches!((one.trim().parse::<f64>(), other.trim().parse::<f64>()), (Ok(one), Ok(other)) if one.to_bits() == other.to_bits())
 }
 
 /// Whether two texts are the same to a person: line ends and trailing line breaks aside.

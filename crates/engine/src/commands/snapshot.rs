@@ -4,7 +4,7 @@ use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::filter::{Filter, Filtered};
 use agent_desktop_core::outline::{self, Header, Style};
 use agent_desktop_core::platform::{Limits, Scope, Stop, SurfaceKind, Window};
-use agent_desktop_core::refs::{Issued, RefMap, Stale};
+use agent_desktop_core::refs::{Issued, RefMap, RefTarget, Stale};
 use agent_desktop_core::tree::Tree;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -211,6 +211,9 @@ impl Run for Snapshot {
         }
         if self.root.is_some() && (self.app.is_some() || self.window_id.is_some()) {
             return Err(Error::invalid("--root names its window itself: leave --app and --window-id out"));
+        }
+        if let Some(root) = &self.root {
+            RefTarget::parse(root, self.snapshot.as_deref())?;
         }
         if self.snapshot.is_some() && self.root.is_none() {
             return Err(Error::invalid("--snapshot is the snapshot of --root: there is no --root"));
