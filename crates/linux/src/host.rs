@@ -10,9 +10,18 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
         .is_ok_and(|instance| process::state(pid, &instance) == ProcessState::Stopped)
 }
 
-/// The kernel's name for the process; empty if it is gone.
+/// What the process is called; empty if it is gone.
+///
+/// The kernel keeps 15 bytes of the name. Where that may have cut it, the program's first argument or file has the rest.
 pub(crate) fn command_name(pid: u32) -> String {
-    process::name(pid).unwrap_or_default()
+    let short = process::name(pid).unwrap_or_default();
+    if short.len() < 15 {
+        return short;
+    }
+    let base = |path: &std::path::Path| Some(path.file_name()?.to_string_lossy().into_owned());
+    let first = process::command_line(pid).ok().and_then(|words| base(std::path::Path::new(words.first()?)));
+    let file = || process::executable(pid).ok().and_then(|path| base(&path));
+    [first, file()].into_iter().flatten().find(|name| name.starts_with(&short)).unwrap_or(short)
 }
 
 /// Whether the process is an office suite, whose windows hold far more than they show.

@@ -49,8 +49,15 @@ impl Linux {
             Some(kind) => kind_word(kind).contains(&surface.kind),
             None => surface.kind != "menubar",
         });
-        for (index, surface) in surfaces.iter_mut().enumerate() {
-            surface.id = format!("s{}", index + 1);
+        // A menu may hang below what opened it and below a window of its own at once.
+        let mut seen = Vec::new();
+        surfaces.retain(|surface| {
+            let is_new = !seen.contains(&surface.handle);
+            seen.push(surface.handle.clone());
+            is_new
+        });
+        for surface in &mut surfaces {
+            surface.id = surface_id(surface.handle.as_str());
         }
         Ok(surfaces)
     }
@@ -111,6 +118,14 @@ impl Linux {
         }
         Ok(())
     }
+}
+
+/// The same for the same surface, whatever else is open and asked for: a hash (FNV-1a) of where it is.
+fn surface_id(handle: &str) -> String {
+    let hash = handle
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("s{hash:08x}")
 }
 
 fn dialog(window: &Candidate) -> Option<Surface> {
