@@ -1071,7 +1071,13 @@ impl Platform for Linux {
 
 impl Linux {
     /// Reads what is inside a control of GTK 4 that is named, or whose value is told, by a label in it.
-    fn read_label(&self, target: &Object, node: &mut Node, manner: &Manner, deadline: Deadline) -> Result<()> {
+    fn read_label(
+        &self,
+        target: &Object,
+        node: &mut Node,
+        manner: &Manner,
+        deadline: Deadline,
+    ) -> Result<()> {
         let limits = Limits { nodes: MOST_LABEL_NODES, ..Limits::default() };
         let surveyed = self.with_bus(deadline, |bus| {
             Ok(Survey::new(&mut bus.connection, manner, limits, deadline.at()).tree(target.clone(), false))

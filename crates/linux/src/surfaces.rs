@@ -122,9 +122,8 @@ impl Linux {
 
 /// The same for the same surface, whatever else is open and asked for: a hash (FNV-1a) of where it is.
 fn surface_id(handle: &str) -> String {
-    let hash = handle
-        .bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let hash =
+        handle.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     format!("s{hash:08x}")
 }
 

@@ -1339,7 +1339,10 @@ fn lend_labels(tree: &mut Tree) {
             .map(|inner| tree.node(inner))
             // What lies in an open menu or an expanded section is not the control's own.
             .take_while(|inner| {
-                matches!(inner.role, Role::Group | Role::Image | Role::Button | Role::StaticText | Role::Unknown)
+                matches!(
+                    inner.role,
+                    Role::Group | Role::Image | Role::Button | Role::StaticText | Role::Unknown
+                )
             })
             .find(|inner| inner.role == Role::StaticText && inner.name.is_some())
             .and_then(|inner| inner.name.clone());
