@@ -251,6 +251,19 @@ impl Bus {
         });
     }
 
+    /// Asks the registry whether it is there. One round trip, the first one included.
+    ///
+    /// # Errors
+    /// As [`bus_error`].
+    pub(crate) fn greet(&mut self, deadline: Deadline) -> Result<()> {
+        let registry = Object::new(REGISTRY, ROOT);
+        let serial = send_get(&mut self.connection, &registry, ACCESSIBLE, "ChildCount");
+        match self.connection.wait(serial, deadline.at()) {
+            Ok(_) => Ok(()),
+            Err(failure) => Err(bus_error(&failure)),
+        }
+    }
+
     /// Everyone registered, with name, process, toolkit and windows. Two round trips.
     ///
     /// Who does not answer in time is listed by process name, with `answers` false.

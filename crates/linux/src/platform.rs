@@ -648,8 +648,10 @@ impl Platform for Linux {
     }
 
     fn permissions(&self, deadline: Deadline) -> Permissions {
-        let accessibility = match self.with_bus(deadline, |bus| bus.applications(deadline)) {
-            Ok(_) => Permission::Granted,
+        let accessibility = match self.with_bus(deadline, |bus| bus.greet(deadline)) {
+            Ok(()) => Permission::Granted,
+            // A bus that is there and silent forbids nothing.
+            Err(error) if error.code() == ErrorCode::Timeout => Permission::Unknown,
             Err(error) => Permission::Denied(error.get_hint().unwrap_or(error.message()).to_owned()),
         };
         let screen_recording = match self.display(deadline) {
@@ -683,8 +685,17 @@ impl Platform for Linux {
                 continue;
             }
             let has_windows = !application.windows.is_empty() || has_window(application.pid);
+            // Who does not answer cannot say its name; its windows have it.
+            let from_window = || {
+                let windows = listed.iter().flat_map(|list| &list.windows);
+                windows
+                    .filter(|window| window.pid == Some(application.pid) && !window.instance.is_empty())
+                    .map(|window| window.instance.clone())
+                    .next()
+            };
+            let name = Some(application.name.clone()).filter(|_| application.answers).or_else(from_window);
             apps.push(App {
-                name: application.name.clone(),
+                name: name.unwrap_or_else(|| application.name.clone()),
                 pid: application.pid,
                 process_instance: process::process_instance(application.pid).ok(),
                 application_id: host::application_id(application.pid),
