@@ -59,11 +59,12 @@ pub fn name_from_children(tree: &mut Tree, mut fallback: impl FnMut(NodeId) -> O
         if node.name.is_some() {
             continue;
         }
-        let from_child = if node.role.is_interactive() && node.role != Role::TextField {
-            child_label(tree, id)
-        } else {
-            None
-        };
+        // What stands inside a field, a combo box or a slider is its content, not what it is called.
+        let is_filled = matches!(
+            node.role,
+            Role::TextField | Role::ComboBox | Role::ListBox | Role::Slider | Role::Incrementor
+        );
+        let from_child = if node.role.is_interactive() && !is_filled { child_label(tree, id) } else { None };
         if let Some(name) = from_child.or_else(|| fallback(id)) {
             tree.node_mut(id).name = Some(name);
         }
@@ -113,7 +114,8 @@ mod tests {
     fn description_becomes_the_name_only_when_nothing_else_does() {
         let only = NameCandidates { description: some("Opens a file"), ..Default::default() };
         assert_eq!(choose(only), (some("Opens a file"), None));
-        let both = NameCandidates { label: some("Open"), description: some("Opens a file"), ..Default::default() };
+        let both =
+            NameCandidates { label: some("Open"), description: some("Opens a file"), ..Default::default() };
         assert_eq!(choose(both), (some("Open"), some("Opens a file")));
     }
 
@@ -122,10 +124,7 @@ mod tests {
         let mut tree = Tree::default();
         let button = tree.push(None, Node::new(Role::Button, Handle::new("1")));
         let group = tree.push(Some(button), Node::new(Role::Group, Handle::new("2")));
-        tree.push(
-            Some(group),
-            Node { name: some("Save"), ..Node::new(Role::StaticText, Handle::new("3")) },
-        );
+        tree.push(Some(group), Node { name: some("Save"), ..Node::new(Role::StaticText, Handle::new("3")) });
         name_from_children(&mut tree, |_| None);
         assert_eq!(tree.node(button).name.as_deref(), Some("Save"));
         assert_eq!(tree.node(group).name, None);

@@ -759,6 +759,11 @@ pub fn resolve_fast(entry: &RefEntry, live: &Reading) -> Fast {
                 Some(Match::Same(_)) | None => Fast::Found,
             },
             Match::Same(_) => Fast::Found,
+            // An unnamed field or paragraph that moved, or whose text was edited, is still the same object. Rows and cells are
+            // not so: toolkits put other content into the same object.
+            Match::Different(Change::Bounds | Change::Unidentifiable) if !is_templated(entry.role) => {
+                Fast::Found
+            }
             Match::Different(change) => Fast::Search(Some(change)),
             Match::Unknown => Fast::Unanswered,
         },

@@ -11,11 +11,12 @@ use agent_desktop_core::platform::{Operation, Performed};
 use agent_desktop_core::{Deadline, Delivery, Error, ErrorCode, Result};
 
 use crate::bus::{
-    ACCESSIBLE, ACTION, COMPONENT, EDITABLE_TEXT, Object, PROPERTIES, SELECTION, TEXT, VALUE, objects, owned_by,
-    send_get, send_number, send_plain, states, variant_number, variant_string,
+    ACCESSIBLE, ACTION, COMPONENT, EDITABLE_TEXT, Object, PROPERTIES, SELECTION, TEXT, VALUE, objects,
+    owned_by, send_get, send_number, send_plain, states, variant_number,
 };
 use crate::dbus::{Call, Connection, Failure, Message};
 use crate::map::{self, Interfaces, Toolkit, role, state};
+use crate::sheet;
 
 /// Levels below a control in which the button is looked for that does its work.
 const INNER_LEVELS: u32 = 4;
@@ -25,13 +26,13 @@ const ANCESTORS: u32 = 6;
 const SCROLL_ANYWHERE: u32 = 6;
 
 /// What an object is now.
-struct Live {
-    role: u32,
-    states: u64,
-    interfaces: Interfaces,
-    actions: Vec<String>,
-    parent: Option<Object>,
-    index: Option<i32>,
+pub(crate) struct Live {
+    pub(crate) role: u32,
+    pub(crate) states: u64,
+    pub(crate) interfaces: Interfaces,
+    pub(crate) actions: Vec<String>,
+    pub(crate) parent: Option<Object>,
+    pub(crate) index: Option<i32>,
 }
 
 /// Operates objects of one application.
@@ -43,11 +44,13 @@ pub(crate) struct Actor<'a> {
 }
 
 /// A failure before anything was sent that could change something.
-fn before(failure: &Failure, what: &str) -> Error {
+pub(crate) fn before(failure: &Failure, what: &str) -> Error {
     let error = match failure {
-        Failure::Timeout => Error::new(ErrorCode::AppUnresponsive, format!("the application did not answer {what}"))
-            .kind("app_unresponsive")
-            .hint("look whether the application hangs, then retry"),
+        Failure::Timeout => {
+            Error::new(ErrorCode::AppUnresponsive, format!("the application did not answer {what}"))
+                .kind("app_unresponsive")
+                .hint("look whether the application hangs, then retry")
+        }
         failure if failure.is_gone() => {
             Error::new(ErrorCode::StaleRef, "the element is gone").hint("take a new snapshot, then retry")
         }
@@ -57,12 +60,12 @@ fn before(failure: &Failure, what: &str) -> Error {
 }
 
 impl Actor<'_> {
-    fn at(&self) -> Instant {
+    pub(crate) fn at(&self) -> Instant {
         self.deadline.at()
     }
 
     /// One wave, and a second for the names of actions.
-    fn look(&mut self, target: &Object) -> Result<Live> {
+    pub(crate) fn look(&mut self, target: &Object) -> Result<Live> {
         let connection = &mut *self.connection;
         let serials = [
             send_plain(connection, target, ACCESSIBLE, "GetRole"),
@@ -88,8 +91,11 @@ impl Actor<'_> {
             Some(owned_by(&bus, &path, &target.bus)).filter(|parent| !parent.is_null())
         });
         let index = next().ok().and_then(|message| message.body("i").ok()?.i32().ok());
-        let actions =
-            if interfaces.has(Interfaces::ACTION) { self.action_names(target).map_err(failed)? } else { Vec::new() };
+        let actions = if interfaces.has(Interfaces::ACTION) {
+            self.action_names(target).map_err(failed)?
+        } else {
+            Vec::new()
+        };
         Ok(Live { role, states, interfaces, actions, parent, index })
     }
 
@@ -152,7 +158,12 @@ impl Actor<'_> {
                 };
                 self.yes_or_no("set_text", "EditableText.SetTextContents", &call)
             }
-            Operation::InsertText(text) if live.interfaces.has(Interfaces::EDITABLE_TEXT) => self.insert(target, text),
+            Operation::SetText(text) if sheet::is_cell(live.role, live.states, live.interfaces) => {
+                self.enter_into_cell(target, text)
+            }
+            Operation::InsertText(text) if live.interfaces.has(Interfaces::EDITABLE_TEXT) => {
+                self.insert(target, text)
+            }
             Operation::SetNumber(number) if live.interfaces.has(Interfaces::VALUE) => {
                 let call = Call {
                     signature: "ssv",
@@ -167,7 +178,9 @@ impl Actor<'_> {
                 self.done("set_number", "Value.CurrentValue", &call).map(|(performed, _)| performed)
             }
             Operation::SetExpanded(open) => match map::expand_action(*open, live.role, &live.actions) {
-                Some(index) => self.do_action(target, if *open { "expand" } else { "collapse" }, index, &live),
+                Some(index) => {
+                    self.do_action(target, if *open { "expand" } else { "collapse" }, index, &live)
+                }
                 None if self.toolkit == Toolkit::Gtk4 => self.activate_inside(target),
                 None => Ok(Performed::NotOffered),
             },
@@ -199,8 +212,10 @@ impl Actor<'_> {
         let mut level = vec![target.clone()];
         for _ in 0..INNER_LEVELS {
             let deadline = self.at();
-            let serials: Vec<u32> =
-                level.iter().map(|object| send_plain(self.connection, object, ACCESSIBLE, "GetChildren")).collect();
+            let serials: Vec<u32> = level
+                .iter()
+                .map(|object| send_plain(self.connection, object, ACCESSIBLE, "GetChildren"))
+                .collect();
             let answers = self.connection.call_all(&serials, deadline);
             let mut next = Vec::new();
             for answer in answers {
@@ -252,7 +267,8 @@ impl Actor<'_> {
                 return self.yes_or_no("select", "Selection.SelectChild", &call);
             }
             // Only wrappers stand between an item and its container.
-            let is_wrapper = matches!(parent.role, role::FILLER | role::PANEL | role::LIST_ITEM | role::TABLE_ROW);
+            let is_wrapper =
+                matches!(parent.role, role::FILLER | role::PANEL | role::LIST_ITEM | role::TABLE_ROW);
             let (Some(next), Some(at)) = (parent.parent, parent.index) else { break };
             if !is_wrapper {
                 break;
@@ -263,7 +279,13 @@ impl Actor<'_> {
         Ok(Performed::NotOffered)
     }
 
-    fn do_action(&mut self, target: &Object, label: &'static str, index: usize, live: &Live) -> Result<Performed> {
+    pub(crate) fn do_action(
+        &mut self,
+        target: &Object,
+        label: &'static str,
+        index: usize,
+        live: &Live,
+    ) -> Result<Performed> {
         let native = format!("Action.DoAction({})", live.actions[index]);
         let call = Call {
             signature: "i",
@@ -333,8 +355,12 @@ impl Actor<'_> {
     /// Moves the nearest scroll bar of that direction by one step.
     fn scroll(&mut self, target: &Object, live: &Live, direction: Direction) -> Result<Performed> {
         let is_vertical = matches!(direction, Direction::Up | Direction::Down);
-        let Some((bar, _)) = self.scroll_bar(target, live, is_vertical)? else { return Ok(Performed::NotOffered) };
-        let Some([current, minimum, maximum, step]) = self.numbers(&bar)? else { return Ok(Performed::NotOffered) };
+        let Some((bar, _)) = self.scroll_bar(target, live, is_vertical)? else {
+            return Ok(Performed::NotOffered);
+        };
+        let Some([current, minimum, maximum, step]) = self.numbers(&bar)? else {
+            return Ok(Performed::NotOffered);
+        };
         let unit = if step > 1.0 { step } else { ((maximum - minimum) / 10.0).max(1.0) };
         let towards_end = matches!(direction, Direction::Down | Direction::Right);
         let wanted = (if towards_end { current + unit } else { current - unit }).clamp(minimum, maximum);
@@ -366,7 +392,9 @@ impl Actor<'_> {
         for (slot, answer) in numbers.iter_mut().zip(connection.call_all(&serials, self.deadline.at())) {
             match answer.and_then(|message| variant_number(&message)) {
                 Ok(number) => *slot = number,
-                Err(Failure::Timeout) => return Err(before(&Failure::Timeout, "where the scroll bar stands")),
+                Err(Failure::Timeout) => {
+                    return Err(before(&Failure::Timeout, "where the scroll bar stands"));
+                }
                 Err(_) => return Ok(None),
             }
         }
@@ -374,7 +402,12 @@ impl Actor<'_> {
     }
 
     /// The scroll bar that moves this object, and the scroll area it belongs to.
-    fn scroll_bar(&mut self, target: &Object, live: &Live, is_vertical: bool) -> Result<Option<(Object, Object)>> {
+    fn scroll_bar(
+        &mut self,
+        target: &Object,
+        live: &Live,
+        is_vertical: bool,
+    ) -> Result<Option<(Object, Object)>> {
         const SCROLL_BAR: u32 = 48;
         const VERTICAL: u64 = 1 << 29;
         const HORIZONTAL: u64 = 1 << 14;
@@ -444,7 +477,9 @@ impl Actor<'_> {
                 body: &|writer| writer.u32(SCROLL_ANYWHERE),
                 ..Call::new(&target.bus, &target.path, COMPONENT, "ScrollTo")
             };
-            if let done @ Performed::Done { .. } = self.yes_or_no("scroll_into_view", "Component.ScrollTo", &call)? {
+            if let done @ Performed::Done { .. } =
+                self.yes_or_no("scroll_into_view", "Component.ScrollTo", &call)?
+            {
                 return Ok(done);
             }
         }
@@ -457,11 +492,8 @@ impl Actor<'_> {
             else {
                 continue;
             };
-            let (item_start, item_length, view_start, view_length) = if is_vertical {
-                (item.1, item.3, view.1, view.3)
-            } else {
-                (item.0, item.2, view.0, view.2)
-            };
+            let (item_start, item_length, view_start, view_length) =
+                if is_vertical { (item.1, item.3, view.1, view.3) } else { (item.0, item.2, view.0, view.2) };
             if item_start == i32::MIN || item_length <= 0 {
                 continue;
             }
@@ -479,9 +511,15 @@ impl Actor<'_> {
         Ok(result)
     }
 
-    fn yes_or_no(&mut self, label: &'static str, native: &str, call: &Call<'_>) -> Result<Performed> {
+    pub(crate) fn yes_or_no(
+        &mut self,
+        label: &'static str,
+        native: &str,
+        call: &Call<'_>,
+    ) -> Result<Performed> {
         let (performed, answer) = self.done(label, native, call)?;
-        let accepted = answer.is_none_or(|message| message.body("b").and_then(|mut body| body.bool()).unwrap_or(true));
+        let accepted =
+            answer.is_none_or(|message| message.body("b").and_then(|mut body| body.bool()).unwrap_or(true));
         if accepted {
             Ok(performed)
         } else {
@@ -490,7 +528,12 @@ impl Actor<'_> {
     }
 
     /// Sends a call that may change something, and tells apart what its answer means for delivery.
-    fn done(&mut self, label: &'static str, native: &str, call: &Call<'_>) -> Result<(Performed, Option<Message>)> {
+    fn done(
+        &mut self,
+        label: &'static str,
+        native: &str,
+        call: &Call<'_>,
+    ) -> Result<(Performed, Option<Message>)> {
         let deadline = self.at();
         match self.connection.call(call, deadline) {
             Ok(message) => Ok((Performed::Done { label, native: native.to_owned() }, Some(message))),
@@ -507,17 +550,13 @@ impl Actor<'_> {
                 }
                 _ => Ok((Performed::Refused { label, native: format!("{native}: {name}: {text}") }, None)),
             },
-            Err(failure) => Err(Error::new(ErrorCode::Timeout, "the application did not confirm the action in time")
-                .kind("chain_deadline")
-                .hint("look at the application before you do it again")
-                .platform_detail(format!("{native}: {failure}"))
-                .delivery(Delivery::Uncertain)),
+            Err(failure) => {
+                Err(Error::new(ErrorCode::Timeout, "the application did not confirm the action in time")
+                    .kind("chain_deadline")
+                    .hint("look at the application before you do it again")
+                    .platform_detail(format!("{native}: {failure}"))
+                    .delivery(Delivery::Uncertain))
+            }
         }
     }
-}
-
-/// The text of an object, for callers that look at nothing else.
-pub(crate) fn name_of(connection: &mut Connection, object: &Object, deadline: Instant) -> Option<String> {
-    let serial = send_get(connection, object, ACCESSIBLE, "Name");
-    connection.wait(serial, deadline).and_then(|message| variant_string(&message)).ok().filter(|name| !name.is_empty())
 }

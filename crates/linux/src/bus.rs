@@ -9,8 +9,8 @@ use agent_desktop_core::tree::Handle;
 use agent_desktop_core::{Deadline, Error, ErrorCode, Result};
 
 use crate::dbus::{Call, Connection, Failure, Message, session_bus_addresses};
-use crate::map::Toolkit;
 use crate::host;
+use crate::map::Toolkit;
 
 pub(crate) const ACCESSIBLE: &str = "org.a11y.atspi.Accessible";
 pub(crate) const APPLICATION: &str = "org.a11y.atspi.Application";
@@ -224,7 +224,9 @@ impl Bus {
             {
                 Ok(connection) => return Ok(Bus { connection, is_listening: false }),
                 // A session bus that was asked and has no answer is final; one that is not there is not.
-                Err(failure @ (Failure::Timeout | Failure::Remote { .. })) => return Err(bus_error(&failure)),
+                Err(failure @ (Failure::Timeout | Failure::Remote { .. })) => {
+                    return Err(bus_error(&failure));
+                }
                 Err(failure) => last = failure,
             }
         }
@@ -245,12 +247,7 @@ impl Bus {
                 writer.u32(0);
                 writer.string("");
             },
-            ..Call::new(
-                REGISTRY,
-                "/org/a11y/atspi/registry",
-                "org.a11y.atspi.Registry",
-                "RegisterEvent",
-            )
+            ..Call::new(REGISTRY, "/org/a11y/atspi/registry", "org.a11y.atspi.Registry", "RegisterEvent")
         });
     }
 
@@ -339,12 +336,14 @@ impl Bus {
 
 fn accessibility_address(session: &str, deadline: Instant) -> Result<String, Failure> {
     let mut connection = Connection::open(session, true)?;
-    let message = connection.call(
-        &Call::new("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress"),
-        deadline,
-    )?;
+    let message = connection
+        .call(&Call::new("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress"), deadline)?;
     let address = message.body("s")?.string()?.into_owned();
-    if address.is_empty() { Err(Failure::Disconnected("the desktop has no accessibility bus".into())) } else { Ok(address) }
+    if address.is_empty() {
+        Err(Failure::Disconnected("the desktop has no accessibility bus".into()))
+    } else {
+        Ok(address)
+    }
 }
 
 #[cfg(test)]

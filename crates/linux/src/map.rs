@@ -77,7 +77,6 @@ pub(crate) mod state {
     pub(crate) const FOCUSED: u64 = 1 << 12;
     pub(crate) const ICONIFIED: u64 = 1 << 15;
     pub(crate) const MODAL: u64 = 1 << 16;
-    pub(crate) const MULTI_LINE: u64 = 1 << 17;
     pub(crate) const MULTISELECTABLE: u64 = 1 << 18;
     pub(crate) const PRESSED: u64 = 1 << 20;
     pub(crate) const SELECTABLE: u64 = 1 << 22;
@@ -137,7 +136,7 @@ impl Interfaces {
 /// Toolkits whose behaviour differs in what matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Toolkit {
-    /// GTK 2 and 3, and LibreOffice's GTK 3 back end: the ATK bridge.
+    /// GTK 2 and 3, and the GTK 3 back end of `LibreOffice`: the ATK bridge.
     Gtk3,
     /// GTK 4.
     Gtk4,
@@ -195,8 +194,9 @@ pub(crate) struct NativeFacts<'a> {
 
 /// Our role for an object.
 pub(crate) fn role_of(facts: &NativeFacts<'_>) -> Role {
-    let has_action = |name: &str| facts.actions.iter().any(|action| action == name);
+    let has_action = |name: &str| facts.actions.iter().any(|action| folded(action) == name);
     match facts.role {
+        role::PUSH_BUTTON if opens_by_inner_button(facts) => Role::MenuButton,
         role::ALERT => Role::Alert,
         role::CHECK_BOX if facts.toolkit == Toolkit::Gtk4 && has_action("toggle") => Role::Switch,
         role::TOGGLE_BUTTON if has_action("toggle") && facts.toolkit == Toolkit::Gtk3 => Role::Switch,
@@ -209,7 +209,9 @@ pub(crate) fn role_of(facts: &NativeFacts<'_>) -> Role {
             Role::MenuButton
         }
         // An expander of GTK 4 is a push button that expands.
-        role::PUSH_BUTTON if facts.states & state::EXPANDABLE != 0 && has_action("activate") => Role::Disclosure,
+        role::PUSH_BUTTON if facts.states & state::EXPANDABLE != 0 && has_action("activate") => {
+            Role::Disclosure
+        }
         role::PUSH_BUTTON | role::TOGGLE_BUTTON => Role::Button,
         129 => Role::MenuButton,
         130 => Role::Switch,
@@ -222,7 +224,9 @@ pub(crate) fn role_of(facts: &NativeFacts<'_>) -> Role {
         role::FRAME | role::WINDOW | role::INTERNAL_FRAME => Role::Window,
         3 | 4 | 26 | 27 | 80 | 100 | 106 | 107 => Role::Image,
         role::LABEL | role::STATIC | 1 | 81 => Role::StaticText,
-        role::MENU | role::POPUP_MENU if facts.role == role::POPUP_MENU || !facts.parent_selects => Role::Menu,
+        role::MENU | role::POPUP_MENU if facts.role == role::POPUP_MENU || !facts.parent_selects => {
+            Role::Menu
+        }
         // A menu inside a menu bar or a menu is the item that opens it.
         role::MENU | role::MENU_ITEM | 59 => Role::MenuItem,
         role::MENU_BAR => Role::Menu,
@@ -316,8 +320,20 @@ pub(crate) fn states_of(facts: &NativeFacts<'_>, our_role: Role) -> States {
     when(state::REQUIRED, State::Required);
     when(state::INDETERMINATE, State::Indeterminate);
     when(state::INVALID_ENTRY, State::Invalid);
-    when(state::MULTISELECTABLE, State::MultiSelectable);
     when(state::HAS_POPUP, State::HasPopup);
+    // LibreOffice says it of every cell and paragraph; it is a property of what holds items.
+    let holds_items = matches!(
+        our_role,
+        Role::List
+            | Role::ListBox
+            | Role::Table
+            | Role::Outline
+            | Role::Grid
+            | Role::TabList
+            | Role::Menu
+            | Role::ComboBox
+    );
+    states.set(State::MultiSelectable, holds_items && native & state::MULTISELECTABLE != 0);
     if our_role.is_toggleable() || facts.states & state::CHECKABLE != 0 {
         // Qt sets both for a half-checked box.
         states.set(State::Checked, native & state::CHECKED != 0 && native & state::INDETERMINATE == 0);
@@ -345,8 +361,20 @@ pub(crate) fn is_hidden(native: u64, toolkit: Toolkit) -> bool {
 ///
 /// Chosen by name, never by position: the first action of a GTK 4 text view deletes a line.
 const ACTIVATE: &[&str] = &[
-    "click", "press", "activate", "toggle", "jump", "open", "switch", "select", "check", "uncheck", "dodefault",
-    "show menu", "showmenu", "togglepopup",
+    "click",
+    "press",
+    "activate",
+    "toggle",
+    "jump",
+    "open",
+    "switch",
+    "select",
+    "check",
+    "uncheck",
+    "dodefault",
+    "show menu",
+    "showmenu",
+    "togglepopup",
 ];
 
 /// Folds an action name: Qt writes `Press`, Gecko `press`, some translate blanks into dashes.
@@ -356,9 +384,9 @@ fn folded(action: &str) -> String {
 
 /// Whether the name of an action is one that toolkits use untranslated, so that it can be trusted as it is.
 pub(crate) fn is_familiar_action(action: &str) -> bool {
+    // LibreOffice leaves the translated name empty; its own name is then the one that counts.
     let folded = folded(action);
-    folded.is_empty()
-        || folded.contains('.')
+    folded.contains('.')
         || ACTIVATE.contains(&folded.as_str())
         || matches!(
             folded.as_str(),
@@ -421,28 +449,25 @@ pub(crate) fn menu_action(role: u32, toolkit: Toolkit, actions: &[String]) -> Op
     {
         return None;
     }
-    find_action(actions, &["showcontextmenu", "show context menu", "show menu", "showmenu", "menu", "popup menu"])
+    find_action(
+        actions,
+        &["showcontextmenu", "show context menu", "show menu", "showmenu", "menu", "popup menu"],
+    )
 }
 
 /// The index of the action that opens or closes.
 pub(crate) fn expand_action(open: bool, role: u32, actions: &[String]) -> Option<usize> {
     let direct: &[&str] = if open { &["expand", "open"] } else { &["collapse", "close"] };
     find_action(actions, direct).or_else(|| {
-        find_action(actions, &["expand or contract", "expand or collapse", "togglepopup", "toggle popup"]).or_else(
-            || match role {
+        find_action(actions, &["expand or contract", "expand or collapse", "togglepopup", "toggle popup"])
+            .or_else(|| match role {
                 role::COMBO_BOX => find_action(actions, &["press", "click", "open", "show menu"]),
                 role::MENU | role::MENU_ITEM | role::PUSH_BUTTON | role::TOGGLE_BUTTON => {
                     find_action(actions, &["click", "press", "activate", "show menu"])
                 }
                 _ => None,
-            },
-        )
+            })
     })
-}
-
-/// The index of an action that steps up or down.
-pub(crate) fn step_action(up: bool, actions: &[String]) -> Option<usize> {
-    find_action(actions, if up { &["increase", "increment"] } else { &["decrease", "decrement"] })
 }
 
 /// Whether an object of this kind is asked for its actions when a tree is read.
@@ -476,6 +501,14 @@ pub(crate) fn wants_actions(role: u32, interfaces: Interfaces, toolkit: Toolkit)
     }
 }
 
+/// Whether the object does its work by a button inside it: menu buttons, drop-downs and combo boxes of GTK 4 have no action.
+pub(crate) fn opens_by_inner_button(facts: &NativeFacts<'_>) -> bool {
+    facts.toolkit == Toolkit::Gtk4
+        && facts.actions.is_empty()
+        && (facts.role == role::COMBO_BOX
+            || facts.role == role::PUSH_BUTTON && facts.states & state::EXPANDABLE != 0)
+}
+
 /// What the object offers.
 pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabilities {
     let mut offered = Capabilities::NONE;
@@ -487,6 +520,11 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     }
     if selects_in_parent {
         offered.insert(Capability::Select);
+    }
+    if opens_by_inner_button(facts) && is_usable {
+        for capability in [Capability::Click, Capability::Expand, Capability::Collapse] {
+            offered.insert(capability);
+        }
     }
     if menu_action(facts.role, facts.toolkit, facts.actions).is_some() {
         offered.insert(Capability::RightClick);
@@ -501,7 +539,8 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     let can_set_number = facts.interfaces.has(Interfaces::VALUE)
         && matches!(our_role, Role::Slider | Role::Incrementor | Role::ScrollBar | Role::Splitter)
         && is_usable;
-    if can_set_number || (facts.interfaces.has(Interfaces::EDITABLE_TEXT) && is_editable) {
+    let is_sheet_cell = crate::sheet::is_cell(facts.role, facts.states, facts.interfaces);
+    if can_set_number || is_sheet_cell || (facts.interfaces.has(Interfaces::EDITABLE_TEXT) && is_editable) {
         offered.insert(Capability::SetValue);
     }
     if facts.interfaces.has(Interfaces::EDITABLE_TEXT) && is_editable {
@@ -518,7 +557,13 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     if facts.interfaces.has(Interfaces::SELECTION)
         && matches!(
             our_role,
-            Role::ComboBox | Role::List | Role::ListBox | Role::TabList | Role::Table | Role::Outline | Role::Menu
+            Role::ComboBox
+                | Role::List
+                | Role::ListBox
+                | Role::TabList
+                | Role::Table
+                | Role::Outline
+                | Role::Menu
         )
         || our_role == Role::ComboBox && (offered.has(Capability::Click) || offered.has(Capability::Expand))
     {
@@ -550,7 +595,13 @@ pub(crate) fn is_type_name(name: &str, role: u32) -> bool {
     });
     let is_container = matches!(
         role,
-        role::FILLER | role::PANEL | role::SCROLL_PANE | role::LIST | role::TABLE | role::TABLE_ROW | role::TREE_TABLE
+        role::FILLER
+            | role::PANEL
+            | role::SCROLL_PANE
+            | role::LIST
+            | role::TABLE
+            | role::TABLE_ROW
+            | role::TREE_TABLE
     );
     let humps = name.chars().filter(char::is_ascii_uppercase).count();
     has_prefix || (is_container && humps >= 2 && name.chars().any(|c| c.is_ascii_lowercase()))

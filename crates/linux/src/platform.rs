@@ -11,13 +11,13 @@ use agent_desktop_core::action::MouseButton;
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::key::{Key, Modifier};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation, Operation,
-    Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety, Scope, Statistics,
-    Stop, Surface, SurfaceKind, Window, WindowOperation,
+    App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
+    Operation, Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety,
+    Scope, Statistics, Stop, Surface, SurfaceKind, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
-use agent_desktop_core::tree::Handle;
+use agent_desktop_core::tree::{Handle, Node};
 use agent_desktop_core::{Deadline, Delivery, Error, ErrorCode, Result};
 
 use crate::act::Actor;
@@ -27,10 +27,10 @@ use crate::bus::{
 };
 use crate::dbus::{Call, Connection, Failure};
 use crate::map::{Toolkit, role, state};
-use crate::tree::{Manner, Single, Survey};
+use crate::tree::{Manner, Single, Survey, is_told_by_label};
 use crate::window_system::{
-    self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError, X11,
-    keysym_for_character, keysym_for_name,
+    self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError,
+    X11, keysym_for_character, keysym_for_name,
 };
 use crate::{host, process, start};
 
@@ -107,6 +107,8 @@ const SUPPORTED_SURFACES: &[SurfaceKind] = &[
 
 /// Children of an application that are looked at as windows.
 const MOST_WINDOWS: usize = 256;
+/// Objects inside a control that are looked at for its label.
+const MOST_LABEL_NODES: u32 = 40;
 
 /// How one application has to be asked.
 #[derive(Clone, Debug)]
@@ -162,7 +164,11 @@ impl Linux {
         }
     }
 
-    pub(crate) fn with_bus<T>(&self, deadline: Deadline, work: impl FnOnce(&mut Bus) -> Result<T>) -> Result<T> {
+    pub(crate) fn with_bus<T>(
+        &self,
+        deadline: Deadline,
+        work: impl FnOnce(&mut Bus) -> Result<T>,
+    ) -> Result<T> {
         let mut slot = self.bus.borrow_mut();
         if slot.is_none() {
             *slot = Some(Bus::connect(deadline)?);
@@ -273,7 +279,8 @@ impl Linux {
         if toolkit.has_atk_bridge() {
             let mut direct = self.direct.borrow_mut();
             if !direct.contains_key(owner) {
-                let connection = self.with_bus(deadline, |bus| Ok(open_direct(&mut bus.connection, owner, deadline)))?;
+                let connection =
+                    self.with_bus(deadline, |bus| Ok(open_direct(&mut bus.connection, owner, deadline)))?;
                 direct.insert(owner.into(), connection);
             }
             if let Some(Some(connection)) = direct.get_mut(owner) {
@@ -284,7 +291,11 @@ impl Linux {
     }
 
     /// The windows that an application shows on the accessibility bus.
-    pub(crate) fn accessible_windows(&self, application: &Registered, deadline: Deadline) -> Result<Vec<Candidate>> {
+    pub(crate) fn accessible_windows(
+        &self,
+        application: &Registered,
+        deadline: Deadline,
+    ) -> Result<Vec<Candidate>> {
         if !application.answers {
             return Ok(Vec::new());
         }
@@ -345,7 +356,9 @@ impl Linux {
         let mut found: Vec<(usize, Window)> = Vec::new();
         let mut taken: Vec<WindowId> = Vec::new();
         let wanted = |pid: u32, handle: Option<&Handle>| {
-            only.is_none_or(|app| app.pid == pid && (app.handle.is_none() || handle.is_none() || app.handle.as_ref() == handle))
+            only.is_none_or(|app| {
+                app.pid == pid && (app.handle.is_none() || handle.is_none() || app.handle.as_ref() == handle)
+            })
         };
         for application in applications {
             if !wanted(application.pid, Some(&application.root.handle())) {
@@ -429,6 +442,9 @@ fn is_window_role(number: u32) -> bool {
     )
 }
 
+/// Whether an accessible window may be a window of the screen.
+type Rule<'a> = &'a dyn Fn(&Candidate, &screen::Window) -> bool;
+
 /// Which window of the screen each accessible window is: same title first, then same place and size, then the only
 /// ones left.
 fn pair(candidates: &[Candidate], owned: &[&screen::Window]) -> Vec<Option<usize>> {
@@ -438,26 +454,28 @@ fn pair(candidates: &[Candidate], owned: &[&screen::Window]) -> Vec<Option<usize
         let Some(extents) = candidate.extents else { return f64::MAX };
         let client = rect(window.client);
         let frame = rect(window.frame);
-        let distance = |other: &Rect| (extents.width - other.width).abs() + (extents.height - other.height).abs();
+        let distance =
+            |other: &Rect| (extents.width - other.width).abs() + (extents.height - other.height).abs();
         let place = (extents.x - client.x).abs().min(200.0) + (extents.y - client.y).abs().min(200.0);
         distance(&client).min(distance(&frame)) + place / 1000.0
     };
-    let rules: [&dyn Fn(&Candidate, &screen::Window) -> bool; 3] = [
-        &|candidate, window| !candidate.title.is_empty() && candidate.title == window.title,
-        &|candidate, window| size_differs(candidate, window) < 60.0,
-        // A popup's shell has no title; it must not take a real window.
-        &|candidate, _| candidate.role != role::WINDOW && candidate.role != role::PANEL,
-    ];
+    let same_title = |candidate: &Candidate, window: &screen::Window| {
+        !candidate.title.is_empty() && candidate.title == window.title
+    };
+    let same_place = |candidate: &Candidate, window: &screen::Window| size_differs(candidate, window) < 60.0;
+    // A popup's shell has no title; it must not take a real window.
+    let is_left =
+        |candidate: &Candidate, _: &screen::Window| !matches!(candidate.role, role::WINDOW | role::PANEL);
+    let rules: [Rule<'_>; 3] = [&same_title, &same_place, &is_left];
     for rule in rules {
         for (index, candidate) in candidates.iter().enumerate() {
             if pairs[index].is_some() {
                 continue;
             }
-            let best = owned
-                .iter()
-                .enumerate()
-                .filter(|(at, window)| free[*at] && rule(candidate, window))
-                .min_by(|(_, a), (_, b)| size_differs(candidate, a).total_cmp(&size_differs(candidate, b)));
+            let best =
+                owned.iter().enumerate().filter(|(at, window)| free[*at] && rule(candidate, window)).min_by(
+                    |(_, a), (_, b)| size_differs(candidate, a).total_cmp(&size_differs(candidate, b)),
+                );
             if let Some((at, _)) = best {
                 free[at] = false;
                 pairs[index] = Some(at);
@@ -491,15 +509,15 @@ fn window_of(
     candidate: &Candidate,
     seen: Option<&screen::Window>,
 ) -> Window {
-    let id = match seen {
-        Some(seen) => window_id(seen),
-        None => {
+    let id = seen.map_or_else(
+        || {
             let handle = candidate.object.handle();
             let tail: String =
                 handle.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
             format!("a{tail}")
-        }
-    };
+        },
+        window_id,
+    );
     let title = match seen {
         Some(seen) if candidate.title.is_empty() => seen.title.clone(),
         _ => candidate.title.clone(),
@@ -512,9 +530,11 @@ fn window_of(
         process_instance: instance,
         bounds: seen.map(|seen| rect(seen.client)).or(candidate.extents),
         is_focused: seen.map_or(candidate.states & state::ACTIVE != 0, |seen| seen.is_focused),
-        minimized: Some(seen.map_or(candidate.states & state::ICONIFIED != 0, |seen| {
-            seen.state == WindowState::Minimized
-        })),
+        minimized: Some(
+            seen.map_or(candidate.states & state::ICONIFIED != 0, |seen| {
+                seen.state == WindowState::Minimized
+            }),
+        ),
         visible: Some(seen.map_or(candidate.states & state::SHOWING != 0, |seen| seen.is_visible)),
         is_modal: candidate.states & state::MODAL != 0 || seen.is_some_and(|seen| seen.is_modal),
         handle: Some(candidate.object.handle()),
@@ -634,7 +654,9 @@ impl Platform for Linux {
         };
         let screen_recording = match self.display(deadline) {
             Ok(_) => Permission::Granted,
-            Err(_) => Permission::Denied("no display can be reached: run inside the session, with DISPLAY set".into()),
+            Err(_) => Permission::Denied(
+                "no display can be reached: run inside the session, with DISPLAY set".into(),
+            ),
         };
         Permissions { accessibility, screen_recording, automation: Permission::NotRequired }
     }
@@ -643,14 +665,19 @@ impl Platform for Linux {
         let registered = self.registered(deadline)?;
         let listed = self.screen_windows(deadline);
         let has_window = |pid: u32| {
-            listed.iter().flat_map(|list| &list.windows).any(|window| window.pid == Some(pid) || window.claimed_pid == Some(pid))
+            listed
+                .iter()
+                .flat_map(|list| &list.windows)
+                .any(|window| window.pid == Some(pid) || window.claimed_pid == Some(pid))
         };
         let mut apps = Vec::new();
         for application in &registered {
             // One process may register several objects; those without windows beside one that has some are shells.
             let is_shell = application.windows.is_empty()
                 && registered.iter().any(|other| {
-                    other.pid == application.pid && other.root != application.root && !other.windows.is_empty()
+                    other.pid == application.pid
+                        && other.root != application.root
+                        && !other.windows.is_empty()
                 });
             if is_shell {
                 continue;
@@ -661,15 +688,22 @@ impl Platform for Linux {
                 pid: application.pid,
                 process_instance: process::process_instance(application.pid).ok(),
                 application_id: host::application_id(application.pid),
-                presentation: Some(if has_windows { Presentation::Foreground } else { Presentation::Background }),
-                toolkit: (!application.toolkit_name.is_empty())
-                    .then(|| format!("{} {}", application.toolkit_name, application.toolkit_version).trim().to_owned()),
+                presentation: Some(if has_windows {
+                    Presentation::Foreground
+                } else {
+                    Presentation::Background
+                }),
+                toolkit: (!application.toolkit_name.is_empty()).then(|| {
+                    format!("{} {}", application.toolkit_name, application.toolkit_version).trim().to_owned()
+                }),
                 handle: application.answers.then(|| application.root.handle()),
             });
         }
         for window in listed.iter().flat_map(|list| &list.windows) {
             let Some(pid) = window.pid.or(window.claimed_pid) else { continue };
-            if matches!(window.kind, WindowKind::Desktop | WindowKind::Dock) || apps.iter().any(|app| app.pid == pid) {
+            if matches!(window.kind, WindowKind::Desktop | WindowKind::Dock)
+                || apps.iter().any(|app| app.pid == pid)
+            {
                 continue;
             }
             let name = if window.class.is_empty() { host::command_name(pid) } else { window.class.clone() };
@@ -762,8 +796,9 @@ impl Platform for Linux {
         if let Some(window) = scope.window.bounds {
             for id in 0..tree.len() as u32 {
                 let node = tree.node_mut(id);
-                let is_outside =
-                    node.bounds.is_some_and(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
+                let is_outside = node
+                    .bounds
+                    .is_some_and(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
                 node.states.set(State::Offscreen, is_outside);
             }
         }
@@ -798,11 +833,15 @@ impl Platform for Linux {
             };
             let objects: Vec<Object> = chosen.iter().map(|&at| targets[at].clone()).collect();
             let singles = self.with_bus(deadline, |bus| {
-                Ok(Survey::new(&mut bus.connection, &manner, Limits::default(), deadline.at()).singles(&objects))
+                Ok(Survey::new(&mut bus.connection, &manner, Limits::default(), deadline.at())
+                    .singles(&objects))
             })?;
             for (at, single) in chosen.into_iter().zip(singles) {
                 readings[at] = Some(match single {
                     Single::Live(mut node) => {
+                        if manner.toolkit == Toolkit::Gtk4 && is_told_by_label(&node) {
+                            self.read_label(&targets[at], &mut node, &manner, deadline)?;
+                        }
                         if let (Some(bounds), Some(window)) = (node.bounds, window.bounds) {
                             let is_outside = !bounds.is_empty() && bounds.intersection(&window).is_none();
                             node.states.set(State::Offscreen, is_outside);
@@ -865,7 +904,9 @@ impl Platform for Linux {
                     ..Call::new(&here.bus, &here.path, COMPONENT, "GetAccessibleAtPoint")
                 };
                 let next = match bus.connection.call(&call, deadline.at()) {
-                    Ok(message) => object(&message, &here.bus).ok().filter(|next| !next.is_null() && *next != here),
+                    Ok(message) => {
+                        object(&message, &here.bus).ok().filter(|next| !next.is_null() && *next != here)
+                    }
                     Err(_) => None,
                 };
                 let Some(next) = next else { break };
@@ -885,7 +926,9 @@ impl Platform for Linux {
             return Ok(Hit::Unknown);
         }
         match self.read(&[found.handle()], window, deadline)?.into_iter().next() {
-            Some(Reading::Live(node)) => Ok(Hit::Other { role: node.role, name: node.name, bounds: node.bounds }),
+            Some(Reading::Live(node)) => {
+                Ok(Hit::Other { role: node.role, name: node.name, bounds: node.bounds })
+            }
             _ => Ok(Hit::Unknown),
         }
     }
@@ -935,7 +978,8 @@ impl Platform for Linux {
                 until,
             ),
             Input::Chord(chord) => {
-                let key = keysym(chord.key).ok_or_else(|| Error::invalid(format!("no key gives {}", chord.key)))?;
+                let key =
+                    keysym(chord.key).ok_or_else(|| Error::invalid(format!("no key gives {}", chord.key)))?;
                 display.press_chord(&modifier_keysyms(&chord.modifiers), key, until)
             }
             Input::Text(text) => {
@@ -949,14 +993,21 @@ impl Platform for Linux {
         result.map(|()| 0).map_err(|error| screen_error(&error))
     }
 
-    fn window_operation(&self, window: &Window, operation: WindowOperation, deadline: Deadline) -> Result<()> {
+    fn window_operation(
+        &self,
+        window: &Window,
+        operation: WindowOperation,
+        deadline: Deadline,
+    ) -> Result<()> {
         let display = self.need_display(deadline)?;
         let id = screen_id(&window.id).ok_or_else(|| {
             Error::new(ErrorCode::ActionNotSupported, "the window system does not know this window")
                 .delivery(Delivery::NotDelivered)
         })?;
         match operation {
-            WindowOperation::Focus => display.activate(id, deadline.at()).map_err(|error| screen_error(&error)),
+            WindowOperation::Focus => {
+                display.activate(id, deadline.at()).map_err(|error| screen_error(&error))
+            }
         }
     }
 
@@ -1012,12 +1063,33 @@ impl Platform for Linux {
             }
         }
         .map_err(|error| screen_error(&error))?;
-        let rgb = capture.image.pixels().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+        let rgb =
+            capture.image.pixels().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
         Ok(Image { width: capture.image.width(), height: capture.image.height(), rgb })
     }
 }
 
 impl Linux {
+    /// Reads what is inside a control of GTK 4 that is named, or whose value is told, by a label in it.
+    fn read_label(
+        &self,
+        target: &Object,
+        node: &mut Node,
+        manner: &Manner,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let limits = Limits { nodes: MOST_LABEL_NODES, ..Limits::default() };
+        let surveyed = self.with_bus(deadline, |bus| {
+            Ok(Survey::new(&mut bus.connection, manner, limits, deadline.at()).tree(target.clone(), false))
+        })?;
+        if let Some(root) = surveyed.tree.root() {
+            let told = surveyed.tree.node(root);
+            node.name.clone_from(&told.name);
+            node.value.clone_from(&told.value);
+        }
+        Ok(())
+    }
+
     /// What stands between a point and a window, if it is another window.
     fn window_in_front(&self, window: &Window, point: Point, deadline: Deadline) -> Option<Hit> {
         let own = screen_id(&window.id)?;

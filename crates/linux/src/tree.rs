@@ -20,8 +20,8 @@ use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Cut, Gaps, NativeId, NativeIdKind, Node, NodeId, NumericValue, Tree};
 
 use crate::bus::{
-    ACCESSIBLE, ACTION, CACHE, COMPONENT, Object, SELECTION, TABLE, TEXT, VALUE, object, objects,
-    owned_by, send_get, send_number, send_plain, states, variant_number, variant_string,
+    ACCESSIBLE, ACTION, CACHE, COMPONENT, Object, SELECTION, TABLE, TEXT, VALUE, object, objects, owned_by,
+    send_get, send_number, send_plain, states, variant_number, variant_string,
 };
 use crate::dbus::{Call, Connection, Failure, Malformed, Message};
 use crate::map::{self, Interfaces, NativeFacts, Toolkit, role, state};
@@ -239,8 +239,33 @@ impl<'a> Survey<'a> {
                 self.cached_children.entry(entry.parent.clone()).or_default().push(child);
                 self.cache.insert(path, entry);
             }
+            if self.manner.toolkit == Toolkit::Gtk4 {
+                self.skip_stack_pages();
+            }
             for children in self.cached_children.values_mut() {
                 children.sort_by_key(|child| child.0);
+            }
+        }
+    }
+
+    /// Puts the content of each page of a stack in the place of the page.
+    ///
+    /// GTK 4 lists the content when a stack is asked for its children, and the page, an object without a place, when the
+    /// content is asked for its parent or the cache is read. Both routes have to give the same tree.
+    fn skip_stack_pages(&mut self) {
+        let is_page =
+            |entry: &&Cached| entry.role == role::PANEL && !entry.interfaces.has(Interfaces::COMPONENT);
+        let pages: Vec<(Box<str>, Box<str>, i32)> = self
+            .cache
+            .iter()
+            .filter(|(_, entry)| is_page(entry))
+            .map(|(path, entry)| (path.clone(), entry.parent.clone(), entry.index))
+            .collect();
+        for (page, stack, index) in pages {
+            let content = self.cached_children.remove(&page).unwrap_or_default();
+            if let Some(siblings) = self.cached_children.get_mut(&stack) {
+                siblings.retain(|(_, path)| *path != page);
+                siblings.extend(content.into_iter().map(|(_, path)| (index, path)));
             }
         }
     }
@@ -496,7 +521,8 @@ impl<'a> Survey<'a> {
             // The whole tree is built from the cache at once. Its order is only a guess where there is something to put in
             // order: the ATK bridge numbers children otherwise than it lists them (header bars, scrolled windows).
             let is_complete = item.child_count == Some(children.len() as u32);
-            let is_numbered = children.iter().enumerate().all(|(at, child)| usize::try_from(child.0) == Ok(at));
+            let is_numbered =
+                children.iter().enumerate().all(|(at, child)| usize::try_from(child.0) == Ok(at));
             let is_certain = is_complete
                 && match self.manner.toolkit {
                     Toolkit::Gtk4 => is_numbered,
@@ -562,7 +588,7 @@ impl<'a> Survey<'a> {
         let (Some(number), Some(interfaces), Some(native)) = (item.role, item.interfaces, item.states) else {
             return;
         };
-        let has_name = item.name.as_deref().is_some_and(|name| !name.trim().is_empty());
+        let has_name = self.own_name(item).is_some();
         let mut asks = Vec::with_capacity(8);
         if interfaces.has(Interfaces::COMPONENT) && item.extents.is_none() && toolkit != Toolkit::Gtk4 {
             asks.push(Ask::Extents);
@@ -582,10 +608,15 @@ impl<'a> Survey<'a> {
             }
         }
         let is_control = is_control(number);
-        if item.description.is_none() && !self.cache.contains_key(&item.object.path) && (is_control || everything) {
+        if item.description.is_none()
+            && !self.cache.contains_key(&item.object.path)
+            && (is_control || everything)
+        {
             asks.push(Ask::Description);
         }
-        if is_control && (matches!(toolkit, Toolkit::Gecko | Toolkit::Chromium) || (is_textual(number) && !has_name)) {
+        if is_control
+            && (matches!(toolkit, Toolkit::Gecko | Toolkit::Chromium) || (is_textual(number) && !has_name))
+        {
             asks.push(Ask::Attributes);
         }
         if is_control && !has_name && toolkit != Toolkit::Gtk4 {
@@ -672,7 +703,10 @@ impl<'a> Survey<'a> {
         let item = &self.items[id as usize];
         let object = &item.object;
         let corner = |which: u8| {
-            self.virtuals.get(&id).and_then(|shown| shown.corners[usize::from(which)].as_ref()).unwrap_or(object)
+            self.virtuals
+                .get(&id)
+                .and_then(|shown| shown.corners[usize::from(which)].as_ref())
+                .unwrap_or(object)
         };
         let connection = &mut *self.connection;
         match ask {
@@ -744,7 +778,7 @@ impl<'a> Survey<'a> {
     fn answered(&mut self, id: u32, ask: Ask, retried: bool, message: Message) {
         match self.take_answer(id, ask, crate::dbus::checked(message)) {
             Ok(()) => {}
-            Err(failure) => self.refused(id, ask, retried, failure),
+            Err(failure) => self.refused(id, ask, retried, &failure),
         }
         let item = &self.items[id as usize];
         if !item.basics_done
@@ -846,7 +880,8 @@ impl<'a> Survey<'a> {
             Ask::Maximum => self.items[at].number[2] = Some(variant_number(&message)?),
             Ask::Increment => self.items[at].number[3] = Some(variant_number(&message)?),
             Ask::Description => {
-                self.items[at].description = Some(bounded(variant_string(&message)?)).filter(|text| !text.is_empty());
+                self.items[at].description =
+                    Some(bounded(variant_string(&message)?)).filter(|text| !text.is_empty());
             }
             Ask::Attributes => {
                 let mut body = message.body("a{ss}")?;
@@ -949,7 +984,8 @@ impl<'a> Survey<'a> {
             return;
         }
         if let [Some(first), Some(last)] = shown.addresses {
-            let (columns, rows) = (first.0.min(last.0)..=first.0.max(last.0), first.1.min(last.1)..=first.1.max(last.1));
+            let (columns, rows) =
+                (first.0.min(last.0)..=first.0.max(last.0), first.1.min(last.1)..=first.1.max(last.1));
             let mut count = 0;
             for row in rows {
                 for column in columns.clone() {
@@ -1004,15 +1040,15 @@ impl<'a> Survey<'a> {
         other
     }
 
-    fn refused(&mut self, id: u32, ask: Ask, retried: bool, failure: Failure) {
+    fn refused(&mut self, id: u32, ask: Ask, retried: bool, failure: &Failure) {
         // Some applications deny an interface under load that they have; once more is enough.
-        let is_spurious = matches!(&failure, Failure::Remote { name, .. }
+        let is_spurious = matches!(failure, Failure::Remote { name, .. }
             if name == "org.freedesktop.DBus.Error.UnknownInterface" || name == "org.freedesktop.DBus.Error.UnknownMethod");
         if is_spurious && !retried && !matches!(ask, Ask::Extents | Ask::Parent | Ask::ParentInterfaces) {
             self.queue.push_back((id, ask, true));
             return;
         }
-        let is_gone = matches!(&failure, Failure::Remote { name, .. }
+        let is_gone = matches!(failure, Failure::Remote { name, .. }
             if matches!(name.as_str(), "org.freedesktop.DBus.Error.NoReply" | "org.freedesktop.DBus.Error.ServiceUnknown"));
         if is_gone {
             self.stopped = Some(Stop::Gone);
@@ -1055,8 +1091,8 @@ impl<'a> Survey<'a> {
             natives.push(item.role.unwrap_or(0));
             let node = tree.push(parent, node);
             // GTK 4 says what a popover is only by the name of its class, GTK 3 by a panel that is modal.
-            let is_modal_panel =
-                item.role == Some(role::PANEL) && item.states.is_some_and(|native| native & state::MODAL != 0);
+            let is_modal_panel = item.role == Some(role::PANEL)
+                && item.states.is_some_and(|native| native & state::MODAL != 0);
             if item.name.as_deref() == Some("GtkPopover") || is_modal_panel {
                 popovers.push(node);
             }
@@ -1064,6 +1100,7 @@ impl<'a> Survey<'a> {
         }
         if self.manner.toolkit == Toolkit::Gtk4 {
             lend_clicks(&mut tree, &natives);
+            lend_labels(&mut tree);
         }
         name::name_from_children(&mut tree, |id| fallbacks[id as usize].clone());
         (tree, natives, popovers)
@@ -1077,8 +1114,9 @@ impl<'a> Survey<'a> {
             interfaces: item.interfaces.unwrap_or_default(),
             toolkit: self.manner.toolkit,
             actions: &item.actions,
-            parent_selects: parent
-                .map_or(item.parent_selects, |parent| parent.interfaces.is_some_and(|has| has.has(Interfaces::SELECTION))),
+            parent_selects: parent.map_or(item.parent_selects, |parent| {
+                parent.interfaces.is_some_and(|has| has.has(Interfaces::SELECTION))
+            }),
         }
     }
 
@@ -1111,9 +1149,11 @@ impl<'a> Survey<'a> {
                 step: item.number[3].unwrap_or(0.0),
             });
         }
-        node.native_id = item.attributes.iter().find(|(name, value)| name == "id" && !value.is_empty()).map(
-            |(_, value)| NativeId { kind: NativeIdKind::AxDomIdentifier, value: value.clone() },
-        );
+        node.native_id = item
+            .attributes
+            .iter()
+            .find(|(name, value)| name == "id" && !value.is_empty())
+            .map(|(_, value)| NativeId { kind: NativeIdKind::AxDomIdentifier, value: value.clone() });
         let text = item.text.as_deref().map(shown_text).filter(|text| !text.trim().is_empty());
         let is_editable = facts.states & state::EDITABLE != 0;
         let own_name = self.own_name(item);
@@ -1121,12 +1161,14 @@ impl<'a> Survey<'a> {
         let (name, description) = name::choose(NameCandidates {
             label: own_name,
             labelled_by: self.label(item),
-            static_text: text.filter(|_| !is_editable && our_role != Role::TextField && our_role != Role::Cell),
+            static_text: text
+                .filter(|_| !is_editable && our_role != Role::TextField && our_role != Role::Cell),
             ..NameCandidates::default()
         });
         node.name = name;
-        node.description = description
-            .or_else(|| item.description.clone().filter(|text| node.name.is_some() && node.name.as_ref() != Some(text)));
+        node.description = description.or_else(|| {
+            item.description.clone().filter(|text| node.name.is_some() && node.name.as_ref() != Some(text))
+        });
         if node.name.is_none() && !self.descends {
             node.name = self.fallback_name(id, &mut node.clone());
         }
@@ -1176,7 +1218,13 @@ impl<'a> Survey<'a> {
         .0
     }
 
-    fn value(&self, item: &Item, our_role: Role, text: Option<String>, own_name: Option<&str>) -> Option<String> {
+    fn value(
+        &self,
+        item: &Item,
+        our_role: Role,
+        text: Option<String>,
+        own_name: Option<&str>,
+    ) -> Option<String> {
         let native = item.states.unwrap_or(0);
         if our_role.is_toggleable() {
             return Some(
@@ -1223,11 +1271,18 @@ fn is_wrapper(item: &Item, toolkit: Toolkit) -> bool {
     let is_group = item.role.is_some_and(|number| {
         matches!(
             number,
-            role::FILLER | role::PANEL | role::SECTION | role::VIEWPORT | role::LAYERED_PANE | role::SCROLL_PANE | 99
+            role::FILLER
+                | role::PANEL
+                | role::SECTION
+                | role::VIEWPORT
+                | role::LAYERED_PANE
+                | role::SCROLL_PANE
+                | 99
         )
     });
     let is_unnamed = item.name.as_deref().is_none_or(|name| {
-        name.trim().is_empty() || (toolkit == Toolkit::Gtk4 && map::is_type_name(name, item.role.unwrap_or(0)))
+        name.trim().is_empty()
+            || (toolkit == Toolkit::Gtk4 && map::is_type_name(name, item.role.unwrap_or(0)))
     });
     is_group && is_unnamed
 }
@@ -1256,6 +1311,47 @@ fn lend_clicks(tree: &mut Tree, natives: &[u32]) {
             } else {
                 node.role = Role::MenuButton;
             }
+        }
+    }
+}
+
+/// Whether a control of GTK 4 says what it is called, or what it shows, only by the label deep inside it.
+pub(crate) fn is_told_by_label(node: &Node) -> bool {
+    match node.role {
+        Role::ComboBox => node.value.is_none(),
+        // The name of every tab is `Tab`, in the language of the application.
+        Role::Tab => true,
+        Role::MenuButton | Role::Disclosure | Role::Button => node.name.is_none(),
+        _ => false,
+    }
+}
+
+/// Takes the text of controls from the labels inside, between which and the control GTK 4 puts up to five boxes.
+fn lend_labels(tree: &mut Tree) {
+    for id in 0..tree.len() as NodeId {
+        if !is_told_by_label(tree.node(id)) {
+            continue;
+        }
+        let is_combo = tree.node(id).role == Role::ComboBox;
+        let text = tree
+            .subtree(id)
+            .skip(1)
+            .map(|inner| tree.node(inner))
+            // What lies in an open menu or an expanded section is not the control's own.
+            .take_while(|inner| {
+                matches!(
+                    inner.role,
+                    Role::Group | Role::Image | Role::Button | Role::StaticText | Role::Unknown
+                )
+            })
+            .find(|inner| inner.role == Role::StaticText && inner.name.is_some())
+            .and_then(|inner| inner.name.clone());
+        let Some(text) = text else { continue };
+        let node = tree.node_mut(id);
+        if is_combo {
+            node.value = Some(text);
+        } else {
+            node.name = Some(text);
         }
     }
 }
@@ -1306,7 +1402,16 @@ fn wants_text(number: u32, native: u64, toolkit: Toolkit, has_name: bool) -> boo
         Toolkit::Chromium => number == role::COMBO_BOX,
         Toolkit::Gecko => matches!(
             number,
-            role::SECTION | role::STATIC | role::LABEL | role::LIST_ITEM | role::TABLE_CELL | 81 | 83 | 105 | 119 | 120
+            role::SECTION
+                | role::STATIC
+                | role::LABEL
+                | role::LIST_ITEM
+                | role::TABLE_CELL
+                | 81
+                | 83
+                | 105
+                | 119
+                | 120
         ),
         _ => true,
     }
@@ -1342,7 +1447,11 @@ fn bounded(mut text: String) -> String {
 /// A number as a person writes it: no exponent, no trailing zeros.
 fn number_text(number: f64) -> String {
     let rounded = (number * 1e6).round() / 1e6;
-    if rounded == rounded.trunc() && rounded.abs() < 1e15 { format!("{}", rounded as i64) } else { format!("{rounded}") }
+    if rounded.fract().abs() < f64::EPSILON && rounded.abs() < 1e15 {
+        format!("{}", rounded as i64)
+    } else {
+        format!("{rounded}")
+    }
 }
 
 fn cache_items(message: &Message) -> Result<Vec<(Box<str>, Cached)>, Malformed> {
@@ -1389,7 +1498,16 @@ fn cache_items(message: &Message) -> Result<Vec<(Box<str>, Cached)>, Malformed> 
         }
         entries.push((
             path.into(),
-            Cached { parent: parent.into(), index, child_count, interfaces: found, name, role, description, states: native },
+            Cached {
+                parent: parent.into(),
+                index,
+                child_count,
+                interfaces: found,
+                name,
+                role,
+                description,
+                states: native,
+            },
         ));
     }
     Ok(entries)

@@ -18,7 +18,7 @@ use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Handle, Node, NodeId, Tree};
 
 use super::Done;
-use super::dispatch::Performer;
+use super::dispatch::{Performer, done, failed};
 use super::evidence::STATE_LIMIT;
 use super::read;
 use crate::resolve::Resolved;
@@ -56,7 +56,7 @@ impl Performer<'_, '_> {
         let is_combo = matches!(self.node().role, Role::ComboBox | Role::MenuButton);
         if is_combo && self.shows(value)? {
             let step = Step::semantic("select", StepOutcome::Skipped).verified(true);
-            return Ok(self.done(vec![step], read(self.context, self.resolved, self.context.deadline)?));
+            return Ok(done(vec![step], read(self.context, self.resolved, self.context.deadline)?));
         }
         if self.by(Route::Pointer) {
             return self.choose_with_pointer(value);
@@ -66,7 +66,7 @@ impl Performer<'_, '_> {
             Found::One(item) => {
                 if item.states.has(State::Selected) && !is_combo {
                     let step = Step::semantic("select", StepOutcome::Skipped).verified(true);
-                    return Ok(self.done(vec![step], Some(self.node().clone())));
+                    return Ok(done(vec![step], Some(self.node().clone())));
                 }
                 let step = self.choose(&item)?;
                 self.judge(vec![step], &item, value)
@@ -239,14 +239,13 @@ impl Performer<'_, '_> {
         let after = read(self.context, self.resolved, self.context.deadline)?;
         if !was_seen && self.node().role == Role::ComboBox {
             let shown = self.shown()?;
-            return Err(self
-                .failed(format!(
-                    "{} still shows {}",
-                    self.subject(),
-                    shown.as_deref().map_or("nothing".to_owned(), |shown| outline::quote(shown, 60))
-                ))
-                .kind("select_value_not_observed")
-                .hint("its list obeys only the mouse or the keyboard; add --headed"));
+            return Err(failed(format!(
+                "{} still shows {}",
+                self.subject(),
+                shown.as_deref().map_or("nothing".to_owned(), |shown| outline::quote(shown, 60))
+            ))
+            .kind("select_value_not_observed")
+            .hint("its list obeys only the mouse or the keyboard; add --headed"));
         }
         let mut steps = steps;
         if let Some(last) = steps.last_mut() {

@@ -308,6 +308,9 @@ impl Run for Find {
         if self.root.is_some() && (self.app.is_some() || self.window_id.is_some()) {
             return Err(Error::invalid("--root names its window itself: leave --app and --window-id out"));
         }
+        if let Some(root) = &self.root {
+            RefTarget::parse(root, self.snapshot.as_deref())?;
+        }
         self.selection()?;
         self.query().map(|_| ())
     }

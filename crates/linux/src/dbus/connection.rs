@@ -122,8 +122,11 @@ impl Connection {
         stream.set_nonblocking(true)?;
         let mut outgoing = Vec::with_capacity(4096);
         let user = rustix::process::geteuid().as_raw().to_string();
-        let hex: String = user.bytes().map(|byte| format!("{byte:02x}")).collect();
-        outgoing.extend_from_slice(format!("\0AUTH EXTERNAL {hex}\r\nBEGIN\r\n").as_bytes());
+        outgoing.extend_from_slice(b"\0AUTH EXTERNAL ");
+        for byte in user.bytes() {
+            write!(outgoing, "{byte:02x}")?;
+        }
+        outgoing.extend_from_slice(b"\r\nBEGIN\r\n");
         let mut connection = Connection {
             stream,
             next_serial: 1,
@@ -222,7 +225,11 @@ impl Connection {
     fn authenticate(&mut self) -> Result<bool, Failure> {
         let Some(end) = self.incoming.windows(2).position(|pair| pair == b"\r\n") else {
             // An honest line is short.
-            return if self.incoming.len() > 4096 { Err(Failure::Malformed("authentication")) } else { Ok(false) };
+            return if self.incoming.len() > 4096 {
+                Err(Failure::Malformed("authentication"))
+            } else {
+                Ok(false)
+            };
         };
         let line = &self.incoming[..end];
         if !line.starts_with(b"OK ") {
@@ -299,7 +306,8 @@ impl Connection {
         }
         let have = self.incoming.len();
         // Large answers are read in large pieces; small ones should not cost a large buffer.
-        let piece = message_length(&self.incoming).ok().flatten().unwrap_or(0).saturating_sub(have).max(64 * 1024);
+        let piece =
+            message_length(&self.incoming).ok().flatten().unwrap_or(0).saturating_sub(have).max(64 * 1024);
         self.incoming.resize(have + piece, 0);
         let result = self.stream.read(&mut self.incoming[have..]);
         self.incoming.truncate(have + *result.as_ref().unwrap_or(&0));
