@@ -99,6 +99,15 @@ impl Actor<'_> {
         Ok(Live { role, states, interfaces, actions, parent, index })
     }
 
+    /// The same of an object that is not the one to be operated: when it cannot be read, there is nothing to find there.
+    fn glance(&mut self, object: &Object) -> Result<Option<Live>> {
+        match self.look(object) {
+            Ok(live) => Ok(Some(live)),
+            Err(error) if error.code() == ErrorCode::AppUnresponsive => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
     fn action_names(&mut self, target: &Object) -> Result<Vec<String>, Failure> {
         let deadline = self.at();
         if self.has_safe_actions {
@@ -427,11 +436,13 @@ impl Actor<'_> {
             // Bars are among the last few; a container of many children is a list, not a scroll area.
             for child in children.iter().rev().take(4) {
                 let mut bar = child.clone();
-                let mut found = self.look(&bar)?;
+                // Qt lists children that are gone.
+                let Some(mut found) = self.glance(&bar)? else { continue };
                 // Qt wraps each bar in a container, GTK 4 puts the numbers one level below it.
                 if found.role == role::FILLER {
                     let Some(inner) = self.first_child(&bar)? else { continue };
-                    found = self.look(&inner)?;
+                    let Some(inside) = self.glance(&inner)? else { continue };
+                    found = inside;
                     bar = inner;
                 }
                 if found.role != SCROLL_BAR || found.states & wanted == 0 {
@@ -443,7 +454,7 @@ impl Actor<'_> {
                 }
                 return Ok(Some((bar, here)));
             }
-            area = self.look(&here)?.parent;
+            area = self.glance(&here)?.and_then(|live| live.parent);
         }
         Ok(None)
     }

@@ -233,14 +233,17 @@ impl Bus {
         Err(bus_error(&last))
     }
 
-    /// Tells the registry that somebody listens, once for each connection, without waiting for its answer. The
-    /// registry forgets it when the connection ends.
-    pub(crate) fn listen(&mut self) {
+    /// Tells the registry that somebody listens, and waits until this application knows. Two round trips, once for each
+    /// connection; the registry forgets it when the connection ends.
+    ///
+    /// Only for those whose `GetItems` is wanted: everybody starts to send events, and Chromium (seen in 156) ends with a
+    /// segmentation fault when its last listener leaves while the text of a password field changes.
+    pub(crate) fn listen(&mut self, owner: &str, deadline: Deadline) {
         if self.is_listening {
             return;
         }
         self.is_listening = true;
-        self.connection.send(&Call {
+        let registered = self.connection.send(&Call {
             signature: "sass",
             body: &|writer| {
                 writer.string("object:children-changed");
@@ -249,6 +252,10 @@ impl Bus {
             },
             ..Call::new(REGISTRY, "/org/a11y/atspi/registry", "org.a11y.atspi.Registry", "RegisterEvent")
         });
+        // The registry tells applications before it answers, and this question reaches the application after that.
+        let _ = self.connection.wait(registered, deadline.at());
+        let asked = send_get(&mut self.connection, &Object::new(owner, ROOT), ACCESSIBLE, "ChildCount");
+        let _ = self.connection.wait(asked, deadline.at());
     }
 
     /// Asks the registry whether it is there. One round trip, the first one included.

@@ -463,7 +463,7 @@ pub(crate) fn expand_action(open: bool, role: u32, actions: &[String]) -> Option
             .or_else(|| match role {
                 role::COMBO_BOX => find_action(actions, &["press", "click", "open", "show menu"]),
                 role::MENU | role::MENU_ITEM | role::PUSH_BUTTON | role::TOGGLE_BUTTON => {
-                    find_action(actions, &["click", "press", "activate", "show menu"])
+                    find_action(actions, &["click", "press", "activate", "show menu", "expand"])
                 }
                 _ => None,
             })
@@ -554,7 +554,9 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
         offered.insert(Capability::Expand);
         offered.insert(Capability::Collapse);
     }
+    let is_qt_combo = facts.toolkit == Toolkit::Qt && our_role == Role::ComboBox;
     if facts.interfaces.has(Interfaces::SELECTION)
+        && !is_qt_combo
         && matches!(
             our_role,
             Role::ComboBox
@@ -565,7 +567,7 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
                 | Role::Outline
                 | Role::Menu
         )
-        || our_role == Role::ComboBox && (offered.has(Capability::Click) || offered.has(Capability::Expand))
+        || our_role == Role::ComboBox && !is_qt_combo && (offered.has(Capability::Click) || offered.has(Capability::Expand))
     {
         offered.insert(Capability::Select);
     }

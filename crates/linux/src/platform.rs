@@ -200,10 +200,7 @@ impl Linux {
 
     /// Everyone on the accessibility bus; remembers how each has to be asked.
     pub(crate) fn registered(&self, deadline: Deadline) -> Result<Vec<Registered>> {
-        let applications = self.with_bus(deadline, |bus| {
-            bus.listen();
-            bus.applications(deadline)
-        })?;
+        let applications = self.with_bus(deadline, |bus| bus.applications(deadline))?;
         let mut known = self.known.borrow_mut();
         for application in &applications {
             known.entry(application.root.bus.clone()).or_insert_with(|| Known {
@@ -222,7 +219,6 @@ impl Linux {
             return Ok(known.clone());
         }
         let known = self.with_bus(deadline, |bus| {
-            bus.listen();
             let connection = &mut bus.connection;
             let root = Object::new(owner, ROOT);
             let pid = connection.send(&Call {
@@ -288,6 +284,24 @@ impl Linux {
             }
         }
         self.with_bus(deadline, |bus| Ok(work(&mut bus.connection)))
+    }
+
+    /// Whether a tree of this application is read from its cache; makes it ready for that.
+    pub(crate) fn may_prefetch(
+        &self,
+        owner: &str,
+        toolkit: Toolkit,
+        pid: u32,
+        include_hidden: bool,
+        deadline: Deadline,
+    ) -> Result<bool> {
+        if !prefetches(toolkit, pid, include_hidden) {
+            return Ok(false);
+        }
+        self.with_bus(deadline, |bus| {
+            bus.listen(owner, deadline);
+            Ok(true)
+        })
     }
 
     /// The windows that an application shows on the accessibility bus.
@@ -410,11 +424,13 @@ impl Linux {
 /// Whether a tree is read from one call for the whole cache.
 ///
 /// GTK 4's cache lists what was looked at before and costs next to nothing; GTK 3's saves a round trip a level. Of browsers
-/// and office suites most is hidden: theirs pays when everything is wanted.
-pub(crate) fn prefetches(toolkit: Toolkit, pid: u32, include_hidden: bool) -> bool {
+/// and office suites most is hidden: theirs pays when everything is wanted. Chromium must not be listened to, and gives
+/// its cache to listeners only.
+fn prefetches(toolkit: Toolkit, pid: u32, include_hidden: bool) -> bool {
     match toolkit {
         Toolkit::Gtk4 => true,
         Toolkit::Gtk3 => include_hidden || !host::is_office(pid),
+        Toolkit::Chromium => false,
         _ => include_hidden && toolkit.has_atk_bridge(),
     }
 }
@@ -788,9 +804,11 @@ impl Platform for Linux {
             return Err(unresponsive(scope.window.pid, None));
         }
         let manner = self.manner(&root.bus, &scope.window, deadline)?;
+        let prefetches =
+            self.may_prefetch(&root.bus, manner.toolkit, scope.window.pid, limits.include_hidden, deadline)?;
         let surveyed = self.near(&root.bus.clone(), manner.toolkit, deadline, |connection| {
             let mut survey = Survey::new(connection, &manner, *limits, deadline.at());
-            if prefetches(manner.toolkit, scope.window.pid, limits.include_hidden) {
+            if prefetches {
                 survey.prefetch();
             }
             survey.tree(root, false)

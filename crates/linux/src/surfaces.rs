@@ -9,7 +9,7 @@ use agent_desktop_core::{Deadline, Result};
 
 use crate::bus::Registered;
 use crate::map::{role, state};
-use crate::platform::{Candidate, Linux, prefetches};
+use crate::platform::{Candidate, Linux};
 use crate::tree::{Manner, Survey, Surveyed};
 use crate::window_system::WindowKind;
 
@@ -91,9 +91,10 @@ impl Linux {
             has_safe_actions: true,
         };
         let limits = Limits { max_depth: 20, nodes: MOST_NODES, ..Limits::default() };
+        let prefetches = self.may_prefetch(&owner, manner.toolkit, application.pid, false, deadline)?;
         let surveyed = self.near(&owner, manner.toolkit, deadline, |connection| {
             let mut survey = Survey::new(connection, &manner, limits, deadline.at());
-            if prefetches(manner.toolkit, application.pid, false) {
+            if prefetches {
                 survey.prefetch();
             }
             survey.tree(window.object.clone(), false)

@@ -83,6 +83,7 @@ enum Ask {
     /// The name of another object, kept in `others`.
     OtherName(u32),
     SelectedChild,
+    Popup,
     Parent,
     ParentInterfaces,
     /// The item at a corner of what shows of a virtual container: 0 top left, 1 bottom right.
@@ -116,6 +117,8 @@ struct Item {
     attributes: Vec<(String, String)>,
     labelled_by: Vec<u32>,
     selected: Option<u32>,
+    /// The list of a combo box, where that has the selection.
+    popup: Option<Object>,
     children: Vec<u32>,
     child_count: Option<u32>,
     cut: Option<Cut>,
@@ -354,6 +357,7 @@ impl<'a> Survey<'a> {
             attributes: Vec::new(),
             labelled_by: Vec::new(),
             selected: None,
+            popup: None,
             children: Vec::new(),
             child_count: None,
             cut: None,
@@ -626,7 +630,10 @@ impl<'a> Survey<'a> {
         if is_control && !has_name && toolkit != Toolkit::Gtk4 {
             asks.push(Ask::Relations);
         }
-        if number == role::COMBO_BOX && interfaces.has(Interfaces::SELECTION) {
+        if number == role::COMBO_BOX && matches!(toolkit, Toolkit::Gecko | Toolkit::Chromium) {
+            // The menu inside has the selection. A combo box with text of its own has nothing selected there.
+            asks.push(Ask::Popup);
+        } else if number == role::COMBO_BOX && interfaces.has(Interfaces::SELECTION) {
             asks.push(Ask::SelectedChild);
         }
         for ask in asks {
@@ -748,7 +755,11 @@ impl<'a> Survey<'a> {
             Ask::Attributes => send_plain(connection, object, ACCESSIBLE, "GetAttributes"),
             Ask::Relations => send_plain(connection, object, ACCESSIBLE, "GetRelationSet"),
             Ask::OtherName(other) => send_get(connection, &self.others[other as usize].0, ACCESSIBLE, "Name"),
-            Ask::SelectedChild => send_number(connection, object, SELECTION, "GetSelectedChild", 0),
+            Ask::SelectedChild => {
+                let holder = item.popup.as_ref().unwrap_or(object);
+                send_number(connection, holder, SELECTION, "GetSelectedChild", 0)
+            }
+            Ask::Popup => send_number(connection, object, ACCESSIBLE, "GetChildAtIndex", 0),
             Ask::Parent => send_get(connection, object, ACCESSIBLE, "Parent"),
             Ask::ParentInterfaces => {
                 let parent = item.parent_object.as_ref().unwrap_or(object);
@@ -875,8 +886,13 @@ impl<'a> Survey<'a> {
                 }
             }
             Ask::Text => {
-                let text = message.body("s")?.string()?.into_owned();
+                let mut text = message.body("s")?.string()?.into_owned();
                 self.text_bytes += text.len() as u64;
+                if self.manner.toolkit == Toolkit::Gecko {
+                    let padding = unpad(&mut text);
+                    let length = self.items[at].text_length.unwrap_or(0);
+                    self.items[at].text_length = Some(length.saturating_sub(padding));
+                }
                 self.items[at].text = Some(text);
             }
             Ask::Current => self.items[at].number[0] = Some(variant_number(&message)?),
@@ -901,6 +917,13 @@ impl<'a> Survey<'a> {
             Ask::Relations => self.relations_arrived(id, &message)?,
             Ask::OtherName(other) => {
                 self.others[other as usize].1 = Some(bounded(variant_string(&message)?));
+            }
+            Ask::Popup => {
+                let popup = object(&message, &owner)?;
+                if !popup.is_null() {
+                    self.items[at].popup = Some(popup);
+                    self.ask(id, Ask::SelectedChild);
+                }
             }
             Ask::SelectedChild => {
                 let selected = object(&message, &owner)?;
@@ -1138,7 +1161,8 @@ impl<'a> Survey<'a> {
         node.states = map::states_of(&facts, our_role);
         node.capabilities = map::capabilities_of(&facts, our_role);
         node.bounds = self.bounds(item);
-        node.is_web = item.is_web;
+        // Of an object read alone nobody knows what is around it; Gecko's own controls are of the same making.
+        node.is_web = item.is_web || (!self.descends && self.manner.toolkit == Toolkit::Gecko);
         node.index_in_parent = item.index;
         node.cut = item.cut;
         node.children_count = match item.cut {
@@ -1429,6 +1453,20 @@ fn interfaces(message: &Message) -> Result<Interfaces, Malformed> {
         found.insert_name(&name);
     }
     Ok(found)
+}
+
+/// Takes out the marks that Gecko puts behind each character of more than 16 bits, so that its offsets, which count 16-bit
+/// units, fit a text that counts characters. Says how many there were.
+fn unpad(text: &mut String) -> u32 {
+    let mut removed = 0;
+    let mut follows_wide = false;
+    text.retain(|character| {
+        let is_padding = follows_wide && character == '\u{feff}';
+        follows_wide = character.len_utf16() == 2;
+        removed += u32::from(is_padding);
+        !is_padding
+    });
+    removed
 }
 
 /// Text without the placeholders of embedded objects.
