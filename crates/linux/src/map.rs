@@ -455,6 +455,11 @@ pub(crate) fn menu_action(role: u32, toolkit: Toolkit, actions: &[String]) -> Op
     )
 }
 
+/// The index of the action by which a Qt menu item opens and closes its own menu.
+pub(crate) fn own_menu_action(actions: &[String]) -> Option<usize> {
+    find_action(actions, &["show menu", "showmenu"])
+}
+
 /// The index of the action that opens or closes.
 pub(crate) fn expand_action(open: bool, role: u32, actions: &[String]) -> Option<usize> {
     let direct: &[&str] = if open { &["expand", "open"] } else { &["collapse", "close"] };
