@@ -147,7 +147,7 @@ desktop_test! {
         let worked = replies.iter().filter(|reply| reply.code == Some(0)).count();
         let stale = replies.iter().filter(|reply| reply.code == Some(1) && reply.err_code() == "STALE_REF").count();
         assert_eq!((worked, stale), (1, 1), "{}\n{}", replies[0], replies[1]);
-        app.wait_log("clicked Twin");
+        app.wait_log("clicked Twin 2");
         assert_eq!(clicked(&app).len(), 1);
     }
 

@@ -363,10 +363,10 @@ impl Linux {
     fn join_windows(
         &self,
         applications: &[Registered],
+        listed: Option<screen::WindowList>,
         only: Option<&App>,
         deadline: Deadline,
     ) -> Result<Vec<Window>> {
-        let listed = self.screen_windows(deadline);
         let mut found: Vec<(usize, Window)> = Vec::new();
         let mut taken: Vec<WindowId> = Vec::new();
         let wanted = |pid: u32, handle: Option<&Handle>| {
@@ -680,8 +680,8 @@ impl Platform for Linux {
     }
 
     fn apps(&self, deadline: Deadline) -> Result<Vec<App>> {
-        let registered = self.registered(deadline)?;
         let listed = self.screen_windows(deadline);
+        let registered = self.registered(deadline)?;
         let has_window = |pid: u32| {
             listed
                 .iter()
@@ -748,8 +748,10 @@ impl Platform for Linux {
     }
 
     fn windows(&self, app: Option<&App>, deadline: Deadline) -> Result<Vec<Window>> {
+        // The window system first: an application that does not answer must not keep us from seeing its windows.
+        let listed = self.screen_windows(deadline);
         let registered = self.registered(deadline)?;
-        self.join_windows(&registered, app, deadline)
+        self.join_windows(&registered, listed, app, deadline)
     }
 
     fn displays(&self, deadline: Deadline) -> Result<Vec<Display>> {

@@ -130,6 +130,8 @@ struct Item {
     children_asked: bool,
     /// Its parent, where that was asked for.
     parent_object: Option<Object>,
+    /// Whether it said that it has none: it was taken out of its window and is kept alive by somebody.
+    is_orphan: bool,
 }
 
 /// The visible part of a container that makes its children on demand.
@@ -305,7 +307,8 @@ impl<'a> Survey<'a> {
         ids.into_iter()
             .map(|id| {
                 let item = &self.items[id as usize];
-                if item.is_gone || item.states.is_some_and(|states| states & state::DEFUNCT != 0) {
+                let is_defunct = item.states.is_some_and(|states| states & state::DEFUNCT != 0);
+                if item.is_gone || is_defunct || item.is_orphan {
                     return Single::Gone;
                 }
                 if item.role.is_none() || item.states.is_none() || item.gaps.basics {
@@ -365,6 +368,7 @@ impl<'a> Survey<'a> {
             basics_done: false,
             children_asked: false,
             parent_object: None,
+            is_orphan: false,
         });
         id
     }
@@ -935,7 +939,9 @@ impl<'a> Survey<'a> {
                 }
                 let (bus, path) = body.reference()?;
                 let parent = owned_by(&bus, &path, &owner);
-                if !parent.is_null() {
+                if parent.is_null() {
+                    self.items[at].is_orphan = true;
+                } else {
                     self.items[at].parent_object = Some(parent);
                     self.ask(id, Ask::ParentInterfaces);
                 }
