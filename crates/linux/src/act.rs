@@ -208,7 +208,8 @@ impl Actor<'_> {
         }
         if let Some(index) = map::activate_action(live.role, &live.actions) {
             let performed = self.do_action(target, "press", index, live)?;
-            if self.toolkit == Toolkit::Qt && live.role == role::MENU_ITEM {
+            let opens_menu = map::own_menu_action(&live.actions) == Some(index);
+            if self.toolkit == Toolkit::Qt && live.role == role::MENU_ITEM && !opens_menu {
                 self.close_menu_of(live)?;
             }
             return Ok(performed);
@@ -352,7 +353,7 @@ impl Actor<'_> {
             return Ok(Performed::Done { label, native: format!("{native}, which has not returned") });
         }
         let answer = self.connection.wait(serial, self.deadline.at());
-        Self::accepted(label, &native, Self::judged(label, &native, answer)?)
+        Self::accepted(label, &native, self.judged(label, &native, answer)?)
     }
 
     /// Whether the application answers other questions while it owes the answer to this one: what the action started has a
@@ -622,10 +623,11 @@ impl Actor<'_> {
     ) -> Result<(Performed, Option<Message>)> {
         let deadline = self.at();
         let answer = self.connection.call(call, deadline);
-        Self::judged(label, native, answer)
+        self.judged(label, native, answer)
     }
 
     fn judged(
+        &self,
         label: &'static str,
         native: &str,
         answer: Result<Message, Failure>,
@@ -639,6 +641,10 @@ impl Actor<'_> {
                         .kind("app_unresponsive")
                         .platform_detail(format!("{native}: {name}: {text}"))
                         .delivery(Delivery::Uncertain))
+                }
+                // Qt says of its objects that they are not there when it does not know a method of theirs.
+                "org.freedesktop.DBus.Error.UnknownObject" if self.toolkit == Toolkit::Qt => {
+                    Ok((Performed::Refused { label, native: format!("{native}: {name}: {text}") }, None))
                 }
                 "org.freedesktop.DBus.Error.ServiceUnknown" | "org.freedesktop.DBus.Error.UnknownObject" => {
                     Err(before(&Failure::Remote { name, text }, native))

@@ -572,7 +572,9 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
                 | Role::Outline
                 | Role::Menu
         )
-        || our_role == Role::ComboBox && !is_qt_combo && (offered.has(Capability::Click) || offered.has(Capability::Expand))
+        || our_role == Role::ComboBox
+            && !is_qt_combo
+            && (offered.has(Capability::Click) || offered.has(Capability::Expand))
     {
         offered.insert(Capability::Select);
     }

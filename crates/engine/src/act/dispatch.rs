@@ -20,7 +20,7 @@ use agent_desktop_core::tree::{Handle, Node};
 use super::evidence::{STATE_LIMIT, click_had_effect, watch};
 use super::{Done, Request, read};
 use crate::context::Context;
-use crate::resolve::{Loaded, Resolved};
+use crate::resolve::{self, Loaded, Resolved};
 
 /// How long a context menu may take to appear.
 const MENU_LIMIT: Duration = Duration::from_millis(600);
@@ -254,8 +254,15 @@ impl Performer<'_, '_> {
                     .ok_or_else(|| self.not_offered(if open { "expanding" } else { "collapsing" }))?,
             );
         }
-        let (after, mut was_seen) =
+        let (mut after, mut was_seen) =
             watch(self.context, self.resolved, STATE_LIMIT, |node| is_open(node) == open)?;
+        // Qt makes the items of a tree anew when it changes: the same item is another object then.
+        if after.is_none()
+            && let Ok(again) = resolve::attempt(self.context, self.loaded, self.context.deadline)
+        {
+            was_seen = is_open(&again.node) == open;
+            after = Some(again.node);
+        }
         let surfaces = self.surfaces(None);
         // Some combo boxes and menu buttons have no such state; their list is seen instead.
         was_seen |= if open { surfaces.len() > before } else { surfaces.len() < before };
