@@ -248,7 +248,7 @@ impl Bus {
             body: &|writer| {
                 writer.string("object:children-changed");
                 writer.u32(0);
-                writer.string("");
+                writer.string(owner);
             },
             ..Call::new(REGISTRY, "/org/a11y/atspi/registry", "org.a11y.atspi.Registry", "RegisterEvent")
         });

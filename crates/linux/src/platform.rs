@@ -298,6 +298,15 @@ impl Linux {
         if !prefetches(toolkit, pid, include_hidden) {
             return Ok(false);
         }
+        // GTK 4 answers everybody.
+        if toolkit == Toolkit::Gtk4 {
+            return Ok(true);
+        }
+        // The registry tells all applications that somebody listens, whomever we mean; where a Chromium runs beside the one
+        // that is read, nobody may.
+        if self.known.borrow().values().any(|known| known.toolkit == Toolkit::Chromium) {
+            return Ok(false);
+        }
         self.with_bus(deadline, |bus| {
             bus.listen(owner, deadline);
             Ok(true)
