@@ -62,6 +62,8 @@ fn fill_the_form(desktop: &Desktop, app: &App) {
     assert_verified(&on(&cli, app, "textfield", "Remarks", &["clear", "--headed"]));
     seen("input remarks= trusted=true");
     assert_verified(&on(&cli, app, "textfield", "Remarks", &["type", "two\nlines", "--headed"]));
+    assert_verified(&on(&cli, app, "incrementor", "Amount", &["set-value", "4", "--headed"]));
+    seen("amount=4 trusted=true");
     // Again and again, with readers that come and go: this once ended Chromium.
     for secret in ["hush1", "hush2", "hush3"] {
         let data = on(&cli, app, "textfield", "Password", &["set-value", secret, "--headed"]);
@@ -79,6 +81,7 @@ fn fill_the_form(desktop: &Desktop, app: &App) {
         r#""name":"Ada Lovelace""#,
         r#""email":"ada@example.org""#,
         r#""password":"hush3""#,
+        r#""amount":"4""#,
         r#""volume":"70""#,
         r#""remarks":"two\nlines""#,
         r#""colour":"Blue""#,

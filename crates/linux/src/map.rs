@@ -520,7 +520,9 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     let is_usable = facts.states & (state::ENABLED | state::SENSITIVE) != 0;
     let is_editable = facts.states & state::EDITABLE != 0 && facts.states & state::READ_ONLY == 0;
     let selects_in_parent = facts.parent_selects && facts.states & state::SELECTABLE != 0;
-    if activate_action(facts.role, facts.actions).is_some() || selects_in_parent {
+    // Gecko offers a click on its windows, which does nothing.
+    let is_window = matches!(our_role, Role::Window | Role::WebArea);
+    if (activate_action(facts.role, facts.actions).is_some() && !is_window) || selects_in_parent {
         offered.insert(Capability::Click);
     }
     if selects_in_parent {

@@ -411,7 +411,8 @@ impl Performer<'_, '_> {
                 node.text_length.unwrap_or(0) == wanted_length
             } else {
                 let has = node.value.as_deref().unwrap_or("");
-                same_text(has, wanted) || (node.role == Role::Cell && same_number(has, wanted))
+                same_text(has, wanted)
+                    || ((node.role == Role::Cell || node.role.is_numeric()) && same_number(has, wanted))
             }
         };
         let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, is_set)?;
