@@ -1,7 +1,7 @@
 //! The built binary against Qt 5 (kcalc) and Qt 6 (the `PySide6` fixture). What happened is asked from the application's
 //! own log and from another reader, never from our reply.
 
-use agent_desktop_testkit::{App, Cli, Desktop, desktop_test, look, wait_until};
+use agent_desktop_testkit::{App, Cli, desktop_test, look, wait_until};
 use serde_json::Value;
 use std::time::Duration;
 

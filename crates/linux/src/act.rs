@@ -244,7 +244,7 @@ impl Actor<'_> {
         for _ in 0..2 * ANCESTORS {
             let Some(here) = above else { return Ok(()) };
             let Some(live) = self.glance(&here)? else { return Ok(()) };
-            above = live.parent.clone();
+            above.clone_from(&live.parent);
             match live.role {
                 role::MENU_BAR => break,
                 role::POPUP_MENU if live.states & state::SHOWING == 0 => return Ok(()),
@@ -353,7 +353,7 @@ impl Actor<'_> {
             return Ok(Performed::Done { label, native: format!("{native}, which has not returned") });
         }
         let answer = self.connection.wait(serial, self.deadline.at());
-        Self::accepted(label, &native, self.judged(label, &native, answer)?)
+        Ok(Self::accepted(label, &native, self.judged(label, &native, answer)?))
     }
 
     /// Whether the application answers other questions while it owes the answer to this one: what the action started has a
@@ -600,17 +600,17 @@ impl Actor<'_> {
         call: &Call<'_>,
     ) -> Result<Performed> {
         let done = self.done(label, native, call)?;
-        Self::accepted(label, native, done)
+        Ok(Self::accepted(label, native, done))
     }
 
-    fn accepted(label: &'static str, native: &str, done: (Performed, Option<Message>)) -> Result<Performed> {
+    fn accepted(label: &'static str, native: &str, done: (Performed, Option<Message>)) -> Performed {
         let (performed, answer) = done;
         let accepted =
             answer.is_none_or(|message| message.body("b").and_then(|mut body| body.bool()).unwrap_or(true));
         if accepted {
-            Ok(performed)
+            performed
         } else {
-            Ok(Performed::Refused { label, native: format!("{native} answered false") })
+            Performed::Refused { label, native: format!("{native} answered false") }
         }
     }
 
