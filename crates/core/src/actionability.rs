@@ -64,7 +64,10 @@ pub fn route(action: Action, headed: bool, node: &Node) -> Option<Route> {
         _ if action.can_use_pointer() => Some(Route::Pointer),
         Action::TypeText => Some(Route::Keyboard),
         // Focus, select all, type or delete. Browsers take text through their interface and ignore it.
-        Action::Clear | Action::SetValue if is_keyed(node) => {
+        // A number that Firefox sets through its interface is there, and the page is not told.
+        Action::Clear | Action::SetValue
+            if is_keyed(node) || (node.is_web && node.role == Role::Incrementor) =>
+        {
             if node.is_web {
                 Some(Route::Keyboard)
             } else {
@@ -518,6 +521,10 @@ fn check_supported(action: Action, headed: bool, node: &Node) -> Check {
     }
     if node.gaps.basics {
         return Check::is_unknown(NAME, "what it offers could not be read");
+    }
+    // Qt takes the actions away from what is disabled: that it has none now says nothing about later.
+    if node.states.has(State::Disabled) {
+        return Check::is_unknown(NAME, "it is disabled and does not say what it offers");
     }
     let headed_would_help = route(action, true, node).is_some()
         && matches!(

@@ -71,6 +71,13 @@ pub fn name_from_children(tree: &mut Tree, mut fallback: impl FnMut(NodeId) -> O
     }
 }
 
+fn is_marker(text: &str) -> bool {
+    let text = text.trim();
+    let number = text.strip_suffix(['.', ')']).unwrap_or("-");
+    !text.contains(char::is_alphanumeric)
+        || (!number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
+}
+
 fn child_label(tree: &Tree, id: NodeId) -> Option<String> {
     let children = || tree.node(id).children.iter().take(LABEL_CHILDREN).map(|&child| tree.node(child));
     let text_of = |node: &crate::tree::Node| {
@@ -78,7 +85,10 @@ fn child_label(tree: &Tree, id: NodeId) -> Option<String> {
             .then(|| filled(node.name.clone()).or_else(|| filled(node.value.clone())))
             .flatten()
     };
-    children().find_map(text_of).or_else(|| {
+    let mut texts: Vec<String> = children().filter_map(text_of).collect();
+    // The bullet or the number in front of a list item says nothing, unless it is all there is.
+    let text = texts.iter().position(|text| !is_marker(text)).unwrap_or(0);
+    (text < texts.len()).then(|| texts.swap_remove(text)).or_else(|| {
         children().filter(|child| matches!(child.role, Role::Cell | Role::Group | Role::Image)).find_map(
             |child| {
                 filled(child.name.clone()).or_else(|| {
@@ -117,6 +127,22 @@ mod tests {
         let both =
             NameCandidates { label: some("Open"), description: some("Opens a file"), ..Default::default() };
         assert_eq!(choose(both), (some("Open"), some("Opens a file")));
+    }
+
+    #[test]
+    fn a_list_item_is_not_called_by_its_bullet() {
+        for (marker, wanted) in [("• ", "Milk"), ("12.", "Milk"), ("3)", "Milk"), ("Fresh", "Fresh")] {
+            let mut tree = Tree::default();
+            let item = tree.push(None, Node::new(Role::Option, Handle::new("1")));
+            for text in [marker, "Milk"] {
+                tree.push(
+                    Some(item),
+                    Node { name: some(text), ..Node::new(Role::StaticText, Handle::new(text)) },
+                );
+            }
+            name_from_children(&mut tree, |_| None);
+            assert_eq!(tree.node(item).name.as_deref(), Some(wanted));
+        }
     }
 
     #[test]

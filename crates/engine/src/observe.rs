@@ -14,6 +14,10 @@ use agent_desktop_core::tree::Handle;
 use crate::context::Context;
 use crate::targets;
 
+/// What to do about an application that keeps its content from accessibility until it is told otherwise.
+pub const ACTIVATION: &str = "the application shows its content to nobody yet: end it and start it again with the argument \
+                              --force-renderer-accessibility (launch NAME --arg=--force-renderer-accessibility), then retry";
+
 /// Bytes of a stored map that are not entries.
 const MAP_RESERVE: usize = 1024;
 /// First and longest pause before content is looked for again that an application only publishes when somebody reads.

@@ -4,7 +4,7 @@
 //! and state, and chooses actions by name. It is sent once. A refusal is an answer; whether an acceptance was true is for
 //! the engine to see: half of the toolkits say yes to everything.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agent_desktop_core::action::Direction;
 use agent_desktop_core::platform::{Operation, Performed};
@@ -22,6 +22,8 @@ use crate::sheet;
 const INNER_LEVELS: u32 = 4;
 /// Ancestors that are asked for a selection or a scroll bar.
 const ANCESTORS: u32 = 6;
+/// How long an action may take before the application is asked whether it still listens.
+const NESTED: Duration = Duration::from_millis(300);
 /// `ATSPI_SCROLL_ANYWHERE`: as little as needed.
 const SCROLL_ANYWHERE: u32 = 6;
 
@@ -201,8 +203,16 @@ impl Actor<'_> {
     }
 
     fn activate(&mut self, target: &Object, live: &Live) -> Result<Performed> {
+        if self.is_in_qt_combo(live)? {
+            return Ok(Performed::NotOffered);
+        }
         if let Some(index) = map::activate_action(live.role, &live.actions) {
-            return self.do_action(target, "press", index, live);
+            let performed = self.do_action(target, "press", index, live)?;
+            let opens_menu = map::own_menu_action(&live.actions) == Some(index);
+            if self.toolkit == Toolkit::Qt && live.role == role::MENU_ITEM && !opens_menu {
+                self.close_menu_of(live)?;
+            }
+            return Ok(performed);
         }
         if live.states & state::SELECTABLE != 0 {
             let selected = self.select_in_parent(live)?;
@@ -214,6 +224,40 @@ impl Actor<'_> {
             return self.activate_inside(target);
         }
         Ok(Performed::NotOffered)
+    }
+
+    /// Whether it is an item of a Qt combo box: its actions mark a row in the list and leave the box as it is.
+    fn is_in_qt_combo(&mut self, live: &Live) -> Result<bool> {
+        if self.toolkit != Toolkit::Qt || live.role != role::LIST_ITEM {
+            return Ok(false);
+        }
+        let Some(list) = live.parent.clone() else { return Ok(false) };
+        let Some(owner) = self.glance(&list)?.and_then(|list| list.parent) else { return Ok(false) };
+        Ok(self.glance(&owner)?.is_some_and(|owner| owner.role == role::COMBO_BOX))
+    }
+
+    /// Closes the menu of a menu bar in which an item was run, as it closes for a person. Qt leaves it open, holding the
+    /// pointer and the keyboard of the whole desktop.
+    fn close_menu_of(&mut self, item: &Live) -> Result<()> {
+        let mut top: Option<(Object, Live)> = None;
+        let mut above = item.parent.clone();
+        for _ in 0..2 * ANCESTORS {
+            let Some(here) = above else { return Ok(()) };
+            let Some(live) = self.glance(&here)? else { return Ok(()) };
+            above.clone_from(&live.parent);
+            match live.role {
+                role::MENU_BAR => break,
+                role::POPUP_MENU if live.states & state::SHOWING == 0 => return Ok(()),
+                role::MENU_ITEM => top = Some((here, live)),
+                _ => {}
+            }
+        }
+        if let Some((object, live)) = top
+            && let Some(index) = map::own_menu_action(&live.actions)
+        {
+            self.do_action(&object, "close_menu", index, &live)?;
+        }
+        Ok(())
     }
 
     /// Presses the one button inside that does the work of the control around it.
@@ -245,6 +289,9 @@ impl Actor<'_> {
     }
 
     fn select(&mut self, target: &Object, live: &Live) -> Result<Performed> {
+        if self.is_in_qt_combo(live)? {
+            return Ok(Performed::NotOffered);
+        }
         // Selecting a menu item in its menu only highlights it; choosing it is its action.
         let is_menu_item =
             matches!(live.role, role::MENU_ITEM | role::CHECK_MENU_ITEM | role::RADIO_MENU_ITEM | role::MENU);
@@ -301,7 +348,31 @@ impl Actor<'_> {
             body: &|writer| writer.i32(index as i32),
             ..Call::new(&target.bus, &target.path, ACTION, "DoAction")
         };
-        self.yes_or_no(label, &native, &call)
+        let serial = self.connection.send(&call);
+        if self.runs_inside(target, serial) {
+            return Ok(Performed::Done { label, native: format!("{native}, which has not returned") });
+        }
+        let answer = self.connection.wait(serial, self.deadline.at());
+        Ok(Self::accepted(label, &native, self.judged(label, &native, answer)?))
+    }
+
+    /// Whether the application answers other questions while it owes the answer to this one: what the action started has a
+    /// main loop of its own (a modal dialog, a menu), and the answer comes when that ends.
+    fn runs_inside(&mut self, target: &Object, serial: u32) -> bool {
+        let until = self.at();
+        loop {
+            let soon = until.min(Instant::now() + NESTED);
+            if !matches!(self.connection.peek(serial, soon), Err(Failure::Timeout)) || soon >= until {
+                return false;
+            }
+            let other = send_plain(self.connection, target, ACCESSIBLE, "GetRole");
+            let soon = until.min(Instant::now() + NESTED);
+            let answers = !matches!(self.connection.wait(other, soon), Err(Failure::Timeout));
+            // Its answer may have come with the other one.
+            if answers && matches!(self.connection.peek(serial, Instant::now()), Err(Failure::Timeout)) {
+                return true;
+            }
+        }
     }
 
     /// Inserts at the caret, in place of what is selected.
@@ -528,13 +599,18 @@ impl Actor<'_> {
         native: &str,
         call: &Call<'_>,
     ) -> Result<Performed> {
-        let (performed, answer) = self.done(label, native, call)?;
+        let done = self.done(label, native, call)?;
+        Ok(Self::accepted(label, native, done))
+    }
+
+    fn accepted(label: &'static str, native: &str, done: (Performed, Option<Message>)) -> Performed {
+        let (performed, answer) = done;
         let accepted =
             answer.is_none_or(|message| message.body("b").and_then(|mut body| body.bool()).unwrap_or(true));
         if accepted {
-            Ok(performed)
+            performed
         } else {
-            Ok(Performed::Refused { label, native: format!("{native} answered false") })
+            Performed::Refused { label, native: format!("{native} answered false") }
         }
     }
 
@@ -546,7 +622,17 @@ impl Actor<'_> {
         call: &Call<'_>,
     ) -> Result<(Performed, Option<Message>)> {
         let deadline = self.at();
-        match self.connection.call(call, deadline) {
+        let answer = self.connection.call(call, deadline);
+        self.judged(label, native, answer)
+    }
+
+    fn judged(
+        &self,
+        label: &'static str,
+        native: &str,
+        answer: Result<Message, Failure>,
+    ) -> Result<(Performed, Option<Message>)> {
+        match answer {
             Ok(message) => Ok((Performed::Done { label, native: native.to_owned() }, Some(message))),
             Err(Failure::Remote { name, text }) => match name.as_str() {
                 // The application went away with the call.
@@ -555,6 +641,10 @@ impl Actor<'_> {
                         .kind("app_unresponsive")
                         .platform_detail(format!("{native}: {name}: {text}"))
                         .delivery(Delivery::Uncertain))
+                }
+                // Qt says of its objects that they are not there when it does not know a method of theirs.
+                "org.freedesktop.DBus.Error.UnknownObject" if self.toolkit == Toolkit::Qt => {
+                    Ok((Performed::Refused { label, native: format!("{native}: {name}: {text}") }, None))
                 }
                 "org.freedesktop.DBus.Error.ServiceUnknown" | "org.freedesktop.DBus.Error.UnknownObject" => {
                     Err(before(&Failure::Remote { name, text }, native))

@@ -455,6 +455,11 @@ pub(crate) fn menu_action(role: u32, toolkit: Toolkit, actions: &[String]) -> Op
     )
 }
 
+/// The index of the action by which a Qt menu item opens and closes its own menu.
+pub(crate) fn own_menu_action(actions: &[String]) -> Option<usize> {
+    find_action(actions, &["show menu", "showmenu"])
+}
+
 /// The index of the action that opens or closes.
 pub(crate) fn expand_action(open: bool, role: u32, actions: &[String]) -> Option<usize> {
     let direct: &[&str] = if open { &["expand", "open"] } else { &["collapse", "close"] };
@@ -515,7 +520,9 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     let is_usable = facts.states & (state::ENABLED | state::SENSITIVE) != 0;
     let is_editable = facts.states & state::EDITABLE != 0 && facts.states & state::READ_ONLY == 0;
     let selects_in_parent = facts.parent_selects && facts.states & state::SELECTABLE != 0;
-    if activate_action(facts.role, facts.actions).is_some() || selects_in_parent {
+    // Gecko offers a click on its windows, which does nothing.
+    let is_window = matches!(our_role, Role::Window | Role::WebArea);
+    if (activate_action(facts.role, facts.actions).is_some() && !is_window) || selects_in_parent {
         offered.insert(Capability::Click);
     }
     if selects_in_parent {

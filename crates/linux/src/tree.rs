@@ -619,7 +619,11 @@ impl<'a> Survey<'a> {
         if interfaces.has(Interfaces::COMPONENT) && item.extents.is_none() && toolkit != Toolkit::Gtk4 {
             asks.push(Ask::Extents);
         }
-        if map::wants_actions(number, interfaces, toolkit) {
+        let wants_actions = map::wants_actions(number, interfaces, toolkit);
+        if wants_actions && toolkit == Toolkit::Chromium {
+            // `GetActions` answers with nameless ones. The first is what it is for, every object ends with this one.
+            asks.push(Ask::ActionName(0));
+        } else if wants_actions {
             asks.push(if self.manner.has_safe_actions { Ask::Actions } else { Ask::ActionCount });
         }
         if interfaces.has(Interfaces::TEXT)
@@ -654,6 +658,9 @@ impl<'a> Survey<'a> {
             asks.push(Ask::Popup);
         } else if number == role::COMBO_BOX && interfaces.has(Interfaces::SELECTION) {
             asks.push(Ask::SelectedChild);
+        }
+        if wants_actions && toolkit == Toolkit::Chromium {
+            self.items[id as usize].actions = vec![String::new(), "showContextMenu".to_owned()];
         }
         for ask in asks {
             self.ask(id, ask);

@@ -20,7 +20,7 @@ use agent_desktop_core::tree::{Handle, Node};
 use super::evidence::{STATE_LIMIT, click_had_effect, watch};
 use super::{Done, Request, read};
 use crate::context::Context;
-use crate::resolve::{Loaded, Resolved};
+use crate::resolve::{self, Loaded, Resolved};
 
 /// How long a context menu may take to appear.
 const MENU_LIMIT: Duration = Duration::from_millis(600);
@@ -191,9 +191,18 @@ impl Performer<'_, '_> {
             let step = Step::semantic("toggle", StepOutcome::Skipped).verified(true);
             return Ok(done(vec![step], Some(before.clone())));
         }
+        if wanted == Some(false) && before.role == Role::RadioButton {
+            return Err(Error::new(
+                ErrorCode::ActionNotSupported,
+                format!("{} goes off only when another one of its group is chosen", self.subject()),
+            )
+            .hint("check the one that is to be chosen instead")
+            .delivery(Delivery::NotDelivered));
+        }
         let mut steps = Vec::new();
-        let mut from = (is_on(before), is_mixed(before));
         // A third state may lie between the two that can be asked for.
+        let state = |node: &Node| (is_on(node), is_mixed(node));
+        let mut from = state(before);
         for _ in 0..3 {
             let step = if self.by(Route::Pointer) {
                 self.pointer_click("pointer_click", self.point(), MouseButton::Left, 1)?
@@ -201,32 +210,21 @@ impl Performer<'_, '_> {
                 self.send(&self.resolved.handle, &Operation::Toggle)?
                     .ok_or_else(|| self.not_offered("toggling"))?
             };
-            let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, |node| match wanted {
-                Some(wanted) => is_on(node) == wanted && !is_mixed(node),
-                None => (is_on(node), is_mixed(node)) != from,
-            })?;
-            steps.push(step.verified(was_seen));
-            if was_seen {
-                return Ok(done(steps, after));
-            }
-            let now = after.as_ref().map(|node| (is_on(node), is_mixed(node)));
-            let moved_on = now.is_some_and(|now| now != from);
-            from = now.unwrap_or(from);
-            if wanted.is_none() || !moved_on {
-                return match after {
-                    Some(after) => Err(failed(format!(
-                        "{} was toggled and is still {}",
-                        self.subject(),
-                        if is_mixed(&after) {
-                            "indeterminate"
-                        } else if is_on(&after) {
-                            "on"
-                        } else {
-                            "off"
-                        }
-                    ))),
-                    None => Ok(done(steps, None)),
+            let (after, has_changed) =
+                watch(self.context, self.resolved, STATE_LIMIT, |node| state(node) != from)?;
+            steps.push(step.verified(has_changed));
+            let Some(after) = after else { return Ok(done(steps, None)) };
+            if !has_changed {
+                let now = match state(&after) {
+                    (_, true) => "indeterminate",
+                    (true, _) => "on",
+                    (false, _) => "off",
                 };
+                return Err(failed(format!("{} was toggled and is still {now}", self.subject())));
+            }
+            from = state(&after);
+            if wanted.is_none_or(|wanted| from == (wanted, false)) {
+                return Ok(done(steps, Some(after)));
             }
         }
         Err(failed(format!("{} does not reach the state asked for", self.subject())))
@@ -256,8 +254,15 @@ impl Performer<'_, '_> {
                     .ok_or_else(|| self.not_offered(if open { "expanding" } else { "collapsing" }))?,
             );
         }
-        let (after, mut was_seen) =
+        let (mut after, mut was_seen) =
             watch(self.context, self.resolved, STATE_LIMIT, |node| is_open(node) == open)?;
+        // Qt makes the items of a tree anew when it changes: the same item is another object then.
+        if after.is_none()
+            && let Ok(again) = resolve::attempt(self.context, self.loaded, self.context.deadline)
+        {
+            was_seen = is_open(&again.node) == open;
+            after = Some(again.node);
+        }
         let surfaces = self.surfaces(None);
         // Some combo boxes and menu buttons have no such state; their list is seen instead.
         was_seen |= if open { surfaces.len() > before } else { surfaces.len() < before };
@@ -406,7 +411,8 @@ impl Performer<'_, '_> {
                 node.text_length.unwrap_or(0) == wanted_length
             } else {
                 let has = node.value.as_deref().unwrap_or("");
-                same_text(has, wanted) || (node.role == Role::Cell && same_number(has, wanted))
+                same_text(has, wanted)
+                    || ((node.role == Role::Cell || node.role.is_numeric()) && same_number(has, wanted))
             }
         };
         let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, is_set)?;

@@ -122,10 +122,10 @@ impl Performer<'_, '_> {
         }
         self.send(&item.handle, &Operation::Activate)?.ok_or_else(|| {
             Error::new(
-                ErrorCode::ActionNotSupported,
-                format!("the item of {} offers no way to choose it", self.subject()),
+                ErrorCode::PolicyDenied,
+                format!("an item of {} can be chosen only with the mouse pointer", self.subject()),
             )
-            .hint("add --headed to choose it with the mouse")
+            .hint("add --headed if the mouse and the keyboard of this desktop may be used")
             .delivery(Delivery::NotDelivered)
         })
     }
@@ -170,12 +170,10 @@ impl Performer<'_, '_> {
         let until = self.context.deadline.within(self.context.now(), STATE_LIMIT * 2);
         let mut names = Vec::new();
         loop {
-            let mut trees = vec![self.look(Some(self.resolved.handle.clone()), false)?];
-            if trees[0].len() < 2 {
-                trees.push(self.look(None, false)?);
-            }
-            for tree in &trees {
-                match self.find(tree, value)? {
+            // The open list is part of the box, or stands elsewhere in the window; a closed one may show its choice only.
+            for root in [Some(self.resolved.handle.clone()), None] {
+                let tree = self.look(root, false)?;
+                match self.find(&tree, value)? {
                     Found::One(item) => {
                         if let Some(bounds) = item.bounds.filter(|bounds| !bounds.is_empty()) {
                             steps[0].verified = Some(true);
@@ -188,7 +186,7 @@ impl Performer<'_, '_> {
                             return self.judge(steps, &item, value);
                         }
                     }
-                    Found::None(seen) if !seen.is_empty() => names = seen,
+                    Found::None(seen) if seen.len() > names.len() => names = seen,
                     Found::None(_) => {}
                 }
             }

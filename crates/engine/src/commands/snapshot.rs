@@ -290,6 +290,7 @@ impl Serialize for SnapshotReply {
         }
         if observation.needs_activation {
             map.serialize_entry("renderer_accessibility_activation_required", &true)?;
+            map.serialize_entry("suggestion", observe::ACTIVATION)?;
         }
         if let Some(waited) = &self.waited {
             map.serialize_entry("elapsed_ms", &waited.elapsed_ms)?;
@@ -324,6 +325,12 @@ impl Reply for SnapshotReply {
             refs_cut: self.issued.is_cut(),
         };
         let style = Style { include_bounds: self.include_bounds };
-        Some(outline::render(&header, &observation.tree, &self.view, &self.issued, style))
+        let mut text = outline::render(&header, &observation.tree, &self.view, &self.issued, style);
+        if observation.needs_activation {
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+            text.push_str(observe::ACTIVATION);
+        }
+        Some(text)
     }
 }

@@ -200,6 +200,18 @@ impl Connection {
         }
     }
 
+    /// Waits until the answer to one call is there, and leaves it.
+    ///
+    /// # Errors
+    /// [`Failure::Timeout`] at the deadline, others when the connection is lost.
+    pub(crate) fn peek(&mut self, serial: u32, deadline: Instant) -> Result<(), Failure> {
+        while !self.set_aside.contains_key(&serial) {
+            let message = self.next_from_wire(deadline)?;
+            self.set_aside.insert(message.reply_to, message);
+        }
+        Ok(())
+    }
+
     /// Makes one call and waits for its answer.
     ///
     /// # Errors
