@@ -119,12 +119,21 @@ fn parse_failure(error: &clap::Error) -> ExitCode {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => print::stdout(&text, ExitCode::SUCCESS),
-        _ => {
-            let first =
-                text.lines().find(|line| !line.trim().is_empty()).unwrap_or("the command line is wrong");
-            invalid(first.trim().strip_prefix("error: ").unwrap_or(first))
-        }
+        _ => invalid(&parser_message(&text)),
     }
+}
+
+/// What the parser says, on one line: its first line, and the names it lists below when that line ends with a colon.
+fn parser_message(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).skip_while(|line| line.is_empty());
+    let first = lines.next().unwrap_or("the command line is wrong");
+    let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    if message.ends_with(':') {
+        let names: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+        message.push(' ');
+        message.push_str(&names.join(", "));
+    }
+    message
 }
 
 fn invalid(message: &str) -> ExitCode {

@@ -73,8 +73,9 @@ impl Capabilities {
     ///
     /// Focus, context menu and scrolling into view do not count: browsers put them on every node.
     pub const fn makes_operable(self) -> bool {
-        let common =
-            1 << Capability::SetFocus as u32 | 1 << Capability::RightClick as u32 | 1 << Capability::ScrollTo as u32;
+        let common = 1 << Capability::SetFocus as u32
+            | 1 << Capability::RightClick as u32
+            | 1 << Capability::ScrollTo as u32;
         self.0 & !common != 0
     }
 

@@ -64,8 +64,15 @@ pub fn route(action: Action, headed: bool, node: &Node) -> Option<Route> {
         _ if action.can_use_pointer() => Some(Route::Pointer),
         Action::TypeText => Some(Route::Keyboard),
         // Focus, select all, type or delete. Browsers take text through their interface and ignore it.
-        Action::Clear | Action::SetValue if is_keyed(node) => {
-            if node.is_web { Some(Route::Keyboard) } else { semantic.or(Some(Route::Keyboard)) }
+        // A number that Firefox sets through its interface is there, and the page is not told.
+        Action::Clear | Action::SetValue
+            if is_keyed(node) || (node.is_web && node.role == Role::Incrementor) =>
+        {
+            if node.is_web {
+                Some(Route::Keyboard)
+            } else {
+                semantic.or(Some(Route::Keyboard))
+            }
         }
         // Controls without an action of their own, such as the check boxes of GTK 4.8.
         Action::Toggle | Action::Check | Action::Uncheck if node.role.is_toggleable() => {
@@ -144,10 +151,13 @@ impl Stability {
         } else {
             (Status::Unknown, Some("it was not watched long enough to tell whether it moves".to_owned()))
         };
+        let hint =
+            (status != Status::Pass).then_some("wait until it stands still; a longer --timeout-ms does that");
         Check {
             status,
             reason,
             stability: Some((self.in_a_row, self.span())),
+            hint,
             ..Check::new(CheckName::Stable)
         }
     }
@@ -512,6 +522,10 @@ fn check_supported(action: Action, headed: bool, node: &Node) -> Check {
     if node.gaps.basics {
         return Check::is_unknown(NAME, "what it offers could not be read");
     }
+    // Qt takes the actions away from what is disabled: that it has none now says nothing about later.
+    if node.states.has(State::Disabled) {
+        return Check::is_unknown(NAME, "it is disabled and does not say what it offers");
+    }
     let headed_would_help = route(action, true, node).is_some()
         && matches!(
             action,
@@ -695,5 +709,303 @@ impl Report {
             entries.push(("observed_bounds_hash".to_owned(), Fact::Text(format!("{hash:016x}"))));
         }
         Fact::Map(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::named;
+    use crate::state::States;
+    use proptest::prelude::*;
+
+    fn rect(x: i32) -> Rect {
+        Rect::from_pixels(x, 10, 80, 20)
+    }
+
+    fn button() -> Node {
+        Node {
+            bounds: Some(rect(10)),
+            capabilities: Capabilities::NONE.with(Capability::Click),
+            ..named(Role::Button, "Save")
+        }
+    }
+
+    fn still() -> Stability {
+        let mut stability = Stability::default();
+        let start = Instant::now();
+        for step in 0..3 {
+            stability.sample(start + SAMPLE_INTERVAL * step, Some(rect(10)));
+        }
+        stability
+    }
+
+    fn report(action: Action, headed: bool, node: &Node) -> Report {
+        let window = Some(Rect::from_pixels(0, 0, 400, 300));
+        check(&Situation { action, headed, node: Some(node), window, stability: &still() })
+    }
+
+    #[track_caller]
+    fn blocked(report: &Report, name: CheckName, code: ErrorCode, message: &str) {
+        let error = report.error("e12 (button \"Save\")").expect("it is blocked");
+        assert_eq!(report.blocking().map(|check| check.name), Some(name));
+        assert_eq!((error.code(), error.message()), (code, message));
+        assert_eq!(error.get_delivery().retry(), "safe");
+        assert!(error.get_hint().is_some());
+        assert_eq!(report.is_terminal(), name.is_terminal());
+    }
+
+    #[test]
+    fn a_headless_click_needs_neither_stillness_nor_a_hit_test() {
+        let report = report(Action::Click, false, &button());
+        assert!(report.is_actionable() && !report.wants_hit_test());
+        assert_eq!(report.route, Some(Route::Semantic));
+        let checks: Vec<&str> = report.checks.iter().map(|check| check.name.as_str()).collect();
+        assert_eq!(checks, ["visible", "enabled", "supported_action", "policy"]);
+    }
+
+    #[test]
+    fn what_blocks_for_the_moment_names_the_cause() {
+        let with = |change: fn(&mut Node)| {
+            let mut node = button();
+            change(&mut node);
+            report(Action::Click, false, &node)
+        };
+        let message = |rest: &str| format!("e12 (button \"Save\") {rest}");
+        for (report, name, rest) in [
+            (with(|node| node.states.insert(State::Disabled)), CheckName::Enabled, "is disabled"),
+            (with(|node| node.states.insert(State::Hidden)), CheckName::Visible, "is hidden"),
+            (
+                with(|node| node.states.insert(State::Offscreen)),
+                CheckName::Visible,
+                "is outside of what its window shows",
+            ),
+            (with(|node| node.bounds = None), CheckName::Visible, "has no place on the screen"),
+            (with(|node| node.bounds = Some(Rect::default())), CheckName::Visible, "has no size"),
+            (with(|node| node.bounds = Some(rect(400))), CheckName::Visible, "is outside of its window"),
+        ] {
+            blocked(&report, name, ErrorCode::ActionFailed, &message(rest));
+            assert_eq!(report.scrolling_may_help(), name == CheckName::Visible);
+        }
+        let unread = with(|node| {
+            node.bounds = None;
+            node.gaps.bounds = true;
+        });
+        assert_eq!(unread.checks[0].status, Status::Unknown);
+        assert!(!unread.is_actionable() && !unread.is_terminal());
+        assert!(!with(|node| node.gaps.basics = true).is_actionable());
+    }
+
+    #[test]
+    fn what_waiting_cannot_help_ends_the_wait_first() {
+        let mut node = button();
+        node.states.insert(State::Disabled);
+        let report = report(Action::Expand, false, &node);
+        blocked(
+            &report,
+            CheckName::SupportedAction,
+            ErrorCode::ActionNotSupported,
+            "e12 (button \"Save\") cannot expand (it offers Click)",
+        );
+    }
+
+    #[test]
+    fn policy_is_named_only_where_headed_opens_a_way() {
+        let mut node = button();
+        for action in [Action::DoubleClick, Action::Hover] {
+            let report = report(action, false, &node);
+            assert_eq!(report.error("e12").unwrap().code(), ErrorCode::PolicyDenied);
+            assert!(super::tests::report(action, true, &node).wants_hit_test());
+        }
+        node.capabilities = Capabilities::NONE;
+        blocked(
+            &report(Action::Click, false, &node),
+            CheckName::SupportedAction,
+            ErrorCode::PolicyDenied,
+            "e12 (button \"Save\"): click is possible only with the mouse pointer",
+        );
+        assert_eq!(
+            report(Action::SetFocus, false, &node).error("e12").unwrap().code(),
+            ErrorCode::ActionNotSupported
+        );
+    }
+
+    #[test]
+    fn text_goes_where_text_can_go() {
+        let mut field = Node { bounds: Some(rect(10)), ..named(Role::TextField, "User") };
+        assert_eq!(
+            report(Action::TypeText, false, &field).error("e1").unwrap().code(),
+            ErrorCode::PolicyDenied
+        );
+        assert_eq!(report(Action::TypeText, true, &field).route, Some(Route::Keyboard));
+        field.capabilities = [Capability::TypeText, Capability::SetValue].into_iter().collect();
+        for action in [Action::TypeText, Action::SetValue, Action::Clear] {
+            assert!(report(action, false, &field).is_actionable());
+        }
+        field.states.insert(State::ReadOnly);
+        blocked(
+            &report(Action::SetValue, false, &field),
+            CheckName::Editable,
+            ErrorCode::ActionNotSupported,
+            "e12 (button \"Save\") is read-only",
+        );
+        assert!(report(Action::SetValue, false, &button()).is_terminal());
+    }
+
+    #[test]
+    fn a_click_toggles_only_what_is_a_toggle() {
+        let mut check = button();
+        assert!(!has_semantic_route(Action::Check, check.role, check.capabilities));
+        check.role = Role::CheckBox;
+        assert!(has_semantic_route(Action::Check, check.role, check.capabilities));
+        assert!(has_semantic_route(
+            Action::Toggle,
+            Role::Button,
+            Capabilities::NONE.with(Capability::Toggle)
+        ));
+    }
+
+    #[test]
+    fn no_evidence_at_all_is_not_supported() {
+        let nothing = check(&Situation {
+            action: Action::Click,
+            headed: true,
+            node: None,
+            window: None,
+            stability: &Stability::default(),
+        });
+        assert_eq!(nothing.error("e1").unwrap().code(), ErrorCode::ActionNotSupported);
+        assert!(nothing.is_terminal() && !nothing.wants_hit_test());
+    }
+
+    #[test]
+    fn three_equal_samples_over_34_ms_are_stable() {
+        let start = Instant::now();
+        let mut stability = Stability::default();
+        let mut sample = |ms: u64, x: f64| {
+            stability.sample(start + Duration::from_millis(ms), Some(rect(10).offset(x, 0.0)));
+            stability.is_stable()
+        };
+        assert!(!sample(0, 0.0));
+        assert!(!sample(10, 0.2));
+        assert!(!sample(20, 0.4)); // three, but too soon
+        assert!(sample(34, 0.5));
+        assert!(!sample(51, 0.9)); // drifted away from the first
+        assert!(!sample(68, 0.9));
+        assert!(sample(85, 0.9));
+        stability.sample(start + Duration::from_millis(100), None);
+        assert!(!stability.is_stable());
+    }
+
+    #[test]
+    fn only_stability_blocks_while_it_moves() {
+        let node = button();
+        let mut moving = Stability::default();
+        let start = Instant::now();
+        moving.sample(start, Some(rect(10)));
+        let at = |stability: &Stability| {
+            check(&Situation {
+                action: Action::Click,
+                headed: true,
+                node: Some(&node),
+                window: None,
+                stability,
+            })
+        };
+        let first = at(&moving);
+        assert!(first.only_stability_blocks() && !first.wants_hit_test());
+        assert_eq!(first.checks[1].status, Status::Unknown);
+        moving.sample(start + SAMPLE_INTERVAL, Some(rect(20)));
+        let second = at(&moving);
+        blocked(&second, CheckName::Stable, ErrorCode::ActionFailed, "e12 (button \"Save\") moves");
+        assert!(second.only_stability_blocks());
+    }
+
+    fn covered() -> Hit {
+        Hit::Other { role: Role::Dialog, name: Some("Unsaved changes".to_owned()), bounds: None }
+    }
+
+    fn hit(hits: &[Hit]) -> Report {
+        let mut report = report(Action::Click, true, &button());
+        assert!(report.wants_hit_test() && !report.is_actionable());
+        let points = hit_points(rect(10), None);
+        let probes: Vec<(Point, Hit)> = points.into_iter().zip(hits.iter().cloned()).collect();
+        report.add_hit_test(&probes);
+        report
+    }
+
+    #[test]
+    fn the_first_point_that_reaches_is_used() {
+        let report = hit(&[covered(), Hit::Unknown, Hit::Target]);
+        assert!(report.is_actionable());
+        assert_eq!(report.verified_point, Some(rect(10).at(0.75, 0.25)));
+    }
+
+    #[test]
+    fn a_covered_element_says_by_what() {
+        blocked(
+            &hit(&[covered(), covered()]),
+            CheckName::ReceivesEvents,
+            ErrorCode::ActionFailed,
+            "e12 (button \"Save\") is covered by dialog \"Unsaved changes\"",
+        );
+        let mixed = hit(&[covered(), Hit::Unknown]);
+        assert_eq!(mixed.checks.last().map(|check| check.status), Some(Status::Unknown));
+        assert!(!mixed.is_actionable());
+    }
+
+    #[test]
+    fn nobody_knowing_is_no_obstacle() {
+        let report = hit(&[const { Hit::Unknown }; 5]);
+        assert!(report.is_actionable());
+        assert_eq!(report.verified_point, None);
+    }
+
+    #[test]
+    fn only_the_part_inside_the_window_is_aimed_at() {
+        let window = Rect::from_pixels(0, 0, 50, 300);
+        assert!(hit_points(rect(10), Some(window)).iter().all(|point| window.contains(*point)));
+    }
+
+    fn nodes() -> impl Strategy<Value = Node> {
+        let roles = prop::sample::select(Role::ALL);
+        (roles, any::<u32>(), any::<u32>(), any::<[bool; 3]>()).prop_map(
+            |(role, states, offers, [has_bounds, basics, bounds])| {
+                let mut node = Node { role, bounds: has_bounds.then(|| rect(10)), ..named(role, "x") };
+                node.states = State::ALL
+                    .iter()
+                    .enumerate()
+                    .filter(|(bit, _)| states >> bit & 1 == 1)
+                    .map(|(_, state)| *state)
+                    .collect::<States>();
+                node.capabilities = Capability::ALL
+                    .iter()
+                    .enumerate()
+                    .filter(|(bit, _)| offers >> bit & 1 == 1)
+                    .map(|(_, offer)| *offer)
+                    .collect();
+                node.gaps.basics = basics;
+                node.gaps.bounds = bounds;
+                node
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_report_is_actionable_or_has_an_error(node in nodes(), action in prop::sample::select(Action::ALL), headed: bool) {
+            let mut report = report(action, headed, &node);
+            prop_assert!(report.checks.is_sorted_by_key(|check| check.name));
+            if report.wants_hit_test() {
+                prop_assert!(report.error("e1").is_none());
+                report.add_hit_test(&[(Point { x: 0.0, y: 0.0 }, Hit::Target)]);
+            }
+            prop_assert_eq!(report.is_actionable(), report.error("e1").is_none());
+            if report.is_actionable() {
+                prop_assert!(report.route.is_some(), "{:?} has no way", action);
+            }
+            // Headless never leaves the semantic way.
+            prop_assert!(headed || report.route.is_none_or(|route| !route.is_physical()));
+        }
     }
 }

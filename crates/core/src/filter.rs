@@ -13,7 +13,6 @@ use crate::tree::{Cut, NativeId, Node, NodeId, Tree};
 
 /// What to leave out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Filter {
     /// Leave out branches in which nothing can be operated (`--interactive-only`).
     pub interactive_only: bool,
@@ -214,4 +213,170 @@ fn is_echo(tree: &Tree, id: NodeId) -> bool {
     node.states.is_empty()
         && node.description.is_none()
         && [&parent.name, &parent.value].into_iter().flatten().any(|said| said.trim() == text.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Rect;
+    use crate::sample::{named, node, trees};
+    use crate::state::State;
+    use crate::tree::NativeIdKind;
+    use proptest::prelude::*;
+
+    const INTERACTIVE: Filter =
+        Filter { interactive_only: true, compact: false, include_bounds: false, without_echoes: false };
+    const COMPACT: Filter = Filter { interactive_only: false, compact: true, ..INTERACTIVE };
+
+    /// Parents by index, `None` for the root; the tree is made of these nodes in this order.
+    fn tree(nodes: Vec<(Option<NodeId>, Node)>) -> Tree {
+        let mut tree = Tree::default();
+        for (parent, node) in nodes {
+            tree.push(parent, node);
+        }
+        tree
+    }
+
+    #[test]
+    fn interactive_only_keeps_what_leads_to_something() {
+        let mut cut = node(Role::Group);
+        cut.children_count = Some(3);
+        let tree = tree(vec![
+            (None, named(Role::Window, "A")),
+            (Some(0), named(Role::StaticText, "gone")),
+            (Some(0), node(Role::Group)),
+            (Some(2), node(Role::Group)),
+            (Some(0), node(Role::Group)),
+            (Some(4), named(Role::Button, "kept")),
+            (Some(4), named(Role::StaticText, "gone")),
+            (Some(0), cut),
+        ]);
+        let view = Filtered::new(&tree, INTERACTIVE);
+        assert_eq!(view.kept(), [0, 4, 5, 7]);
+        assert_eq!(view.children(0), [4, 7]);
+        assert_eq!(view.children(2), [0; 0]);
+    }
+
+    #[test]
+    fn an_empty_window_is_still_shown() {
+        let tree = tree(vec![(None, node(Role::Group)), (Some(0), node(Role::Group))]);
+        assert_eq!(Filtered::new(&tree, INTERACTIVE).kept(), [0]);
+        assert!(Filtered::all(&Tree::default()).root().is_none());
+    }
+
+    #[test]
+    fn compact_steps_over_chains_of_groups_that_say_nothing() {
+        let mut noisy = node(Role::Group);
+        // Browsers and AT-SPI put these on every node.
+        noisy.capabilities.insert(Capability::ScrollTo);
+        noisy.native_id = Some(NativeId { kind: NativeIdKind::AtspiObjectPath, value: "/7".to_owned() });
+        noisy.bounds = Some(Rect::from_pixels(0, 0, 1, 1));
+        let tree = tree(vec![
+            (None, node(Role::Group)),
+            (Some(0), noisy),
+            (Some(1), node(Role::Group)),
+            (Some(2), named(Role::Button, "Go")),
+        ]);
+        let view = Filtered::new(&tree, COMPACT);
+        assert_eq!((view.kept(), view.children(0)), (&[0, 3][..], &[3][..]));
+        let with_bounds = Filtered::new(&tree, Filter { include_bounds: true, ..COMPACT });
+        assert_eq!(with_bounds.kept(), [0, 1, 3]);
+    }
+
+    #[test]
+    fn compact_keeps_groups_that_say_something() {
+        let mut focusable = node(Role::Group);
+        focusable.capabilities.insert(Capability::SetFocus);
+        let mut selected = node(Role::Group);
+        selected.states.insert(State::Selected);
+        for said in [named(Role::Group, "Tools"), focusable, selected, node(Role::Toolbar)] {
+            let tree = tree(vec![(None, node(Role::Window)), (Some(0), said), (Some(1), node(Role::Button))]);
+            assert_eq!(Filtered::new(&tree, COMPACT).kept().len(), 3);
+        }
+    }
+
+    #[test]
+    fn both_filters_together_count_the_children_that_remain() {
+        let tree = tree(vec![
+            (None, node(Role::Window)),
+            (Some(0), node(Role::Group)),
+            (Some(1), named(Role::StaticText, "gone")),
+            (Some(1), node(Role::Button)),
+        ]);
+        let view = Filtered::new(&tree, Filter { compact: true, ..INTERACTIVE });
+        assert_eq!((view.kept(), view.children(0)), (&[0, 3][..], &[3][..]));
+    }
+
+    #[test]
+    fn panes_of_a_splitter_are_numbered_and_kept() {
+        let tree = tree(vec![
+            (None, node(Role::Splitter)),
+            (Some(0), node(Role::Group)),
+            (Some(1), node(Role::Button)),
+            (Some(0), node(Role::Group)),
+        ]);
+        assert_eq!(hint(&tree, 3).as_deref(), Some("column 2 of 2"));
+        assert_eq!(hint(&tree, 2), None);
+        assert!(Filtered::new(&tree, COMPACT).contains(1));
+    }
+
+    #[test]
+    fn a_text_that_repeats_its_parent_is_an_echo() {
+        let mut status = named(Role::StaticText, "Save");
+        status.states.insert(State::Busy);
+        let tree = tree(vec![
+            (None, named(Role::Button, "Save")),
+            (Some(0), named(Role::StaticText, "Save ")),
+            (Some(0), named(Role::StaticText, "Ctrl+S")),
+            (Some(0), status),
+        ]);
+        let filter = Filter { without_echoes: true, ..Filter::default() };
+        assert_eq!(Filtered::new(&tree, filter).kept(), [0, 2, 3]);
+    }
+
+    #[test]
+    fn a_budget_cut_marks_every_ancestor() {
+        let mut cut = node(Role::Group);
+        cut.cut = Some(Cut::Budget);
+        let tree = tree(vec![
+            (None, node(Role::Window)),
+            (Some(0), node(Role::Group)),
+            (Some(1), cut),
+            (Some(0), node(Role::Group)),
+        ]);
+        let view = Filtered::all(&tree);
+        assert_eq!([0, 1, 2, 3].map(|id| view.is_truncated(id)), [true, true, true, false]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_reordered_moved_or_shown_twice(
+            tree in trees(), interactive_only: bool, compact: bool, include_bounds: bool, without_echoes: bool,
+        ) {
+            let view = Filtered::new(&tree, Filter { interactive_only, compact, include_bounds, without_echoes });
+            let walked: Vec<NodeId> = view.walk().map(|(id, _)| id).collect();
+            prop_assert_eq!(&walked[..], view.kept());
+            prop_assert!(walked.is_sorted_by(|one, other| one < other));
+            prop_assert_eq!(view.root(), Some(0));
+            for &id in view.kept() {
+                for &child in view.children(id) {
+                    prop_assert!(tree.ancestors(child).any(|ancestor| ancestor == id));
+                }
+            }
+            for (id, node) in tree.iter() {
+                // What has a ref, and what tells that something is missing, is never left out.
+                let matters = node.is_operable() || view.anchors().contains(&id) || node.cut.is_some();
+                prop_assert!(!matters || view.contains(id), "{}", id);
+            }
+        }
+
+        #[test]
+        fn without_a_filter_everything_is_kept(tree in trees()) {
+            let view = Filtered::all(&tree);
+            prop_assert_eq!(view.kept().len(), tree.len());
+            for (id, node) in tree.iter() {
+                prop_assert_eq!(view.children(id), &node.children[..]);
+            }
+        }
+    }
 }

@@ -155,11 +155,15 @@ impl Chord {
     /// # Errors
     /// `INVALID_ARGS` for an empty chord, an unknown key or modifier, or a modifier given twice.
     pub fn parse(text: &str) -> Result<Chord> {
-        let folded: String =
-            text.chars().filter(|character| !character.is_whitespace()).flat_map(char::to_lowercase).collect();
+        let folded: String = text
+            .chars()
+            .filter(|character| !character.is_whitespace())
+            .flat_map(char::to_lowercase)
+            .collect();
         let unknown = |what: &str| {
-            Error::invalid(format!("{what} is not known"))
-                .hint("write modifiers (ctrl, alt, shift, meta) and one key joined by +, such as ctrl+shift+s")
+            Error::invalid(format!("{what} is not known")).hint(
+                "write modifiers (ctrl, alt, shift, meta) and one key joined by +, such as ctrl+shift+s",
+            )
         };
         // The last plus separates, unless it is itself the key ("ctrl++").
         let (modifiers, key) = match folded.strip_suffix("++") {

@@ -11,6 +11,7 @@ pub mod delivery;
 pub mod error;
 pub mod filter;
 pub mod geometry;
+pub mod identity;
 pub mod key;
 pub mod name;
 pub mod outline;

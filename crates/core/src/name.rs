@@ -59,15 +59,23 @@ pub fn name_from_children(tree: &mut Tree, mut fallback: impl FnMut(NodeId) -> O
         if node.name.is_some() {
             continue;
         }
-        let from_child = if node.role.is_interactive() && node.role != Role::TextField {
-            child_label(tree, id)
-        } else {
-            None
-        };
+        // What stands inside a field, a combo box or a slider is its content, not what it is called.
+        let is_filled = matches!(
+            node.role,
+            Role::TextField | Role::ComboBox | Role::ListBox | Role::Slider | Role::Incrementor
+        );
+        let from_child = if node.role.is_interactive() && !is_filled { child_label(tree, id) } else { None };
         if let Some(name) = from_child.or_else(|| fallback(id)) {
             tree.node_mut(id).name = Some(name);
         }
     }
+}
+
+fn is_marker(text: &str) -> bool {
+    let text = text.trim();
+    let number = text.strip_suffix(['.', ')']).unwrap_or("-");
+    !text.contains(char::is_alphanumeric)
+        || (!number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
 }
 
 fn child_label(tree: &Tree, id: NodeId) -> Option<String> {
@@ -77,7 +85,10 @@ fn child_label(tree: &Tree, id: NodeId) -> Option<String> {
             .then(|| filled(node.name.clone()).or_else(|| filled(node.value.clone())))
             .flatten()
     };
-    children().find_map(text_of).or_else(|| {
+    let mut texts: Vec<String> = children().filter_map(text_of).collect();
+    // The bullet or the number in front of a list item says nothing, unless it is all there is.
+    let text = texts.iter().position(|text| !is_marker(text)).unwrap_or(0);
+    (text < texts.len()).then(|| texts.swap_remove(text)).or_else(|| {
         children().filter(|child| matches!(child.role, Role::Cell | Role::Group | Role::Image)).find_map(
             |child| {
                 filled(child.name.clone()).or_else(|| {
@@ -98,6 +109,7 @@ mod tests {
     use super::*;
     use crate::tree::{Handle, Node};
 
+    #[allow(clippy::unnecessary_wraps, reason = "stands for a field that is one")]
     fn some(text: &str) -> Option<String> {
         Some(text.to_owned())
     }
@@ -112,8 +124,25 @@ mod tests {
     fn description_becomes_the_name_only_when_nothing_else_does() {
         let only = NameCandidates { description: some("Opens a file"), ..Default::default() };
         assert_eq!(choose(only), (some("Opens a file"), None));
-        let both = NameCandidates { label: some("Open"), description: some("Opens a file"), ..Default::default() };
+        let both =
+            NameCandidates { label: some("Open"), description: some("Opens a file"), ..Default::default() };
         assert_eq!(choose(both), (some("Open"), some("Opens a file")));
+    }
+
+    #[test]
+    fn a_list_item_is_not_called_by_its_bullet() {
+        for (marker, wanted) in [("• ", "Milk"), ("12.", "Milk"), ("3)", "Milk"), ("Fresh", "Fresh")] {
+            let mut tree = Tree::default();
+            let item = tree.push(None, Node::new(Role::Option, Handle::new("1")));
+            for text in [marker, "Milk"] {
+                tree.push(
+                    Some(item),
+                    Node { name: some(text), ..Node::new(Role::StaticText, Handle::new(text)) },
+                );
+            }
+            name_from_children(&mut tree, |_| None);
+            assert_eq!(tree.node(item).name.as_deref(), Some(wanted));
+        }
     }
 
     #[test]
@@ -121,10 +150,7 @@ mod tests {
         let mut tree = Tree::default();
         let button = tree.push(None, Node::new(Role::Button, Handle::new("1")));
         let group = tree.push(Some(button), Node::new(Role::Group, Handle::new("2")));
-        tree.push(
-            Some(group),
-            Node { name: some("Save"), ..Node::new(Role::StaticText, Handle::new("3")) },
-        );
+        tree.push(Some(group), Node { name: some("Save"), ..Node::new(Role::StaticText, Handle::new("3")) });
         name_from_children(&mut tree, |_| None);
         assert_eq!(tree.node(button).name.as_deref(), Some("Save"));
         assert_eq!(tree.node(group).name, None);

@@ -97,19 +97,56 @@ pub struct Style {
     pub include_bounds: bool,
 }
 
-/// The whole outline: header and one line for every node of the view. Ends with a line break.
+/// The whole outline: header and one line for every node of the view that says something. Ends with a line break.
+///
+/// Nameless groups that only hold other nodes have no line, and what they hold stands in their place; nor has the text of a
+/// control that is called by that text. They stay in the tree, and in JSON.
 pub fn render(header: &Header, tree: &Tree, view: &Filtered, issued: &Issued, style: Style) -> String {
     let root_name = tree.root().and_then(|root| tree.node(root).name.as_deref());
     let mut text = header_line(header, root_name, issued.iter().next().map(|(_, number)| number));
     text.push('\n');
-    for (id, depth) in view.walk() {
-        for _ in 0..depth.min(MAX_INDENT) {
-            text.push_str("  ");
+    let mut stack: Vec<(NodeId, u32)> = view.root().map(|root| (root, 0)).into_iter().collect();
+    while let Some((id, depth)) = stack.pop() {
+        let has_line = says_something(tree, view, id, issued);
+        if has_line {
+            for _ in 0..depth.min(MAX_INDENT) {
+                text.push_str("  ");
+            }
+            write_node(&mut text, tree, view, id, issued, header.snapshot_id, style);
+            text.push('\n');
         }
-        write_node(&mut text, tree, view, id, issued, header.snapshot_id, style);
-        text.push('\n');
+        let inner = depth + u32::from(has_line);
+        stack.extend(view.children(id).iter().rev().map(|&child| (child, inner)));
     }
     text
+}
+
+/// Whether a node has a line of its own.
+fn says_something(tree: &Tree, view: &Filtered, id: NodeId, issued: &Issued) -> bool {
+    let node = tree.node(id);
+    if view.root() == Some(id) || issued.number(id).is_some() || node.cut.is_some() || view.is_truncated(id) {
+        return true;
+    }
+    let name = shown(node.name.as_deref());
+    let says_more = shown(node.value.as_deref()).is_some()
+        || shown(node.description.as_deref()).is_some()
+        || !node.states.is_empty()
+        || node.capabilities.makes_operable()
+        || filter::hint(tree, id).is_some();
+    match node.role {
+        Role::Group => says_more || name.is_some(),
+        Role::StaticText => {
+            let repeats = node.parent.is_some_and(|parent| {
+                name.is_some()
+                    && tree.ancestors(id).take(3).any(|above| {
+                        issued.number(above).is_some() && shown(tree.node(above).name.as_deref()) == name
+                    })
+                    && tree.node(parent).children.len() <= 2
+            });
+            says_more || !repeats
+        }
+        _ => true,
+    }
 }
 
 /// The line above an outline; `example` is the number of a ref in it.
@@ -174,7 +211,9 @@ fn write_node(
     if let Some(number) = issued.number(id) {
         let _ = write!(line, " @e{number}");
     }
-    let value = shown(node.value.as_deref()).filter(|value| name.as_ref() != Some(value));
+    // What is checked says so as a state.
+    let value = shown(node.value.as_deref())
+        .filter(|value| name.as_ref() != Some(value) && !node.role.is_toggleable());
     if let Some(value) = &value {
         let _ = write!(line, " = {}", quote(value, LINE_TEXT));
     }
@@ -378,7 +417,10 @@ window \"Inbox\"
         fn one_line_a_node_and_no_control_characters(tree in trees(), interactive_only: bool, compact: bool) {
             let filter = Filter { interactive_only, compact, ..Filter::default() };
             let text = outline(&tree, filter);
-            prop_assert_eq!(text.matches('\n').count(), 1 + Filtered::new(&tree, filter).kept().len());
+            let view = Filtered::new(&tree, filter);
+            let refs = RefMap::allocate(&tree, &view, &context()).1;
+            let speaking = view.kept().iter().filter(|&&id| says_something(&tree, &view, id, &refs)).count();
+            prop_assert_eq!(text.matches('\n').count(), 1 + speaking);
             let is_clean = |character: char| character == '\n' || !is_unsafe(character);
             prop_assert!(text.chars().all(is_clean), "{:?}", text);
         }

@@ -481,7 +481,8 @@ pub trait Platform: Clock {
     /// Sends physical input, once. Returns how many characters were sent, for text.
     fn input(&self, input: &Input, deadline: Deadline) -> Result<usize>;
     /// Changes a window. Whether it did is for the caller to see.
-    fn window_operation(&self, window: &Window, operation: WindowOperation, deadline: Deadline) -> Result<()>;
+    fn window_operation(&self, window: &Window, operation: WindowOperation, deadline: Deadline)
+    -> Result<()>;
 
     /// Starts an application; does not wait for its window.
     fn launch(&self, request: &LaunchRequest, deadline: Deadline) -> Result<Launched>;

@@ -700,3 +700,238 @@ fn edit_distance(one: &[char], other: &[char]) -> usize {
     }
     row[other.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorCode;
+    use crate::sample::{named, node, trees};
+    use crate::tree::{NativeId, NativeIdKind};
+    use proptest::prelude::*;
+
+    #[allow(clippy::unnecessary_wraps, reason = "stands for a field that is one")]
+    fn text(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    /// A login dialog: 0 window, 1 group, 2 check box, 3 text field, 4 button, 5 text in it.
+    fn login() -> Tree {
+        let mut tree = Tree::default();
+        tree.push(None, named(Role::Window, "Login"));
+        tree.push(Some(0), node(Role::Group));
+        let mut remember = named(Role::CheckBox, "Remember  me");
+        remember.states.insert(State::Checked);
+        tree.push(Some(1), remember);
+        let mut user = named(Role::TextField, "User name");
+        user.value = text("ada");
+        user.native_id = Some(NativeId { kind: NativeIdKind::AutomationId, value: "user".to_owned() });
+        tree.push(Some(1), user);
+        let mut button = named(Role::Button, "Sign in");
+        button.description = text("Opens the mailbox");
+        button.states.insert(State::Disabled);
+        tree.push(Some(0), button);
+        tree.push(Some(4), named(Role::StaticText, "Größe"));
+        tree
+    }
+
+    #[track_caller]
+    fn finds(query: &Query, expected: &[NodeId]) {
+        query.check().unwrap();
+        assert_eq!(evaluate(query, &login()).ids, expected);
+    }
+
+    #[test]
+    fn texts_are_folded_and_contained() {
+        finds(&Query::default().named("remember ME"), &[2]);
+        finds(&Query::default().named("  User   n"), &[3]);
+        finds(&Query { exact: true, ..Query::default().named("user NAME") }, &[3]);
+        finds(&Query { exact: true, ..Query::default().named("user") }, &[]);
+        finds(&Query { value: text("AD"), ..Query::default() }, &[3]);
+        finds(&Query { description: text("mailbox"), ..Query::default() }, &[4]);
+        finds(&Query { native_id: text("user"), ..Query::default() }, &[3]);
+        finds(&Query { native_id: text("User"), ..Query::default() }, &[]);
+    }
+
+    #[test]
+    fn all_clauses_must_hold_and_none_match_everything() {
+        finds(&Query::default(), &[0, 1, 2, 3, 4, 5]);
+        finds(&Query::role(Role::Button).named("sign"), &[4]);
+        finds(&Query::role(Role::Link).named("sign"), &[]);
+        let state = |text: &str| StateTest::parse(text).unwrap();
+        finds(&Query { states: vec![state("checked")], ..Query::default() }, &[2]);
+        finds(&Query { states: vec![state("checked=0")], ..Query::role(Role::CheckBox) }, &[]);
+        finds(&Query { states: vec![state("disabled=false")], ..Query::role(Role::TextField) }, &[3]);
+    }
+
+    #[test]
+    fn text_below_counts_and_descendants_can_be_asked_for() {
+        finds(&Query { has_text: text("grösse"), ..Query::default() }, &[]);
+        finds(&Query { has_text: text("GRÖßE"), ..Query::default() }, &[0, 4, 5]);
+        finds(&Query { has_text: text("größe"), ..Query::role(Role::Button) }, &[4]);
+        let inner = |query: Query| Some(Box::new(query));
+        finds(&Query { has: inner(Query::role(Role::CheckBox)), ..Query::default() }, &[0, 1]);
+        finds(&Query { has_not: inner(Query::role(Role::CheckBox)), ..Query::role(Role::Group) }, &[]);
+        // Not the node itself, only what is below it.
+        finds(&Query { has: inner(Query::role(Role::Button)), ..Query::role(Role::Button) }, &[]);
+    }
+
+    #[test]
+    fn an_unreadable_fact_is_neither_match_nor_none() {
+        let mut tree = login();
+        tree.node_mut(3).value = None;
+        tree.node_mut(3).gaps.value = true;
+        let matches = evaluate(&Query { value: text("ada"), ..Query::default() }, &tree);
+        assert_eq!((matches.ids, matches.unknown), (vec![], vec![3]));
+        // Another clause that certainly fails settles it.
+        let matches = evaluate(&Query { value: text("ada"), ..Query::role(Role::Button) }, &tree);
+        assert_eq!(matches, Matches::default());
+        let matches = evaluate(&Query { has_text: text("ada"), ..Query::default() }, &tree);
+        assert_eq!(matches.unknown, [0, 1, 3]);
+    }
+
+    #[test]
+    fn what_a_budget_cut_may_hold_anything() {
+        let mut tree = login();
+        tree.node_mut(1).cut = Some(Cut::Budget);
+        let query = Query { has_not: Some(Box::new(Query::role(Role::Link))), ..Query::default() };
+        let matches = evaluate(&query, &tree);
+        assert_eq!((matches.ids, matches.unknown), (vec![2, 3, 4, 5], vec![0, 1]));
+        assert_eq!(matches.cut, [1]);
+    }
+
+    #[test]
+    fn selections_say_whether_they_are_certain() {
+        let matches = Matches { ids: vec![2, 5, 9], unknown: vec![6], cut: vec![] };
+        let select = |selection| matches.select(selection, true);
+        assert_eq!((select(Selection::First).ids, select(Selection::First).is_certain), (vec![2], true));
+        assert_eq!((select(Selection::Nth(1)).ids, select(Selection::Nth(1)).is_certain), (vec![5], true));
+        assert!(!select(Selection::Nth(2)).is_certain);
+        assert!(!select(Selection::Nth(3)).is_certain);
+        assert!(!select(Selection::Last).is_certain && !select(Selection::Count).is_certain);
+        // Nodes may be missing anywhere.
+        let unmarked = Matches { unknown: vec![], ..matches.clone() };
+        assert!(!unmarked.select(Selection::First, false).is_certain);
+        let all = unmarked.select(Selection::Limit(2), true);
+        assert_eq!((all.ids, all.total, all.truncated, all.is_certain), (vec![2, 5], 3, true, true));
+        assert!(!unmarked.select(Selection::Limit(0), true).truncated);
+        assert_eq!(unmarked.select(Selection::Count, true).total, 3);
+        let none = Matches::default().select(Selection::First, true);
+        assert!(none.ids.is_empty() && none.is_certain);
+    }
+
+    #[test]
+    fn states_parse() {
+        let parse = |text: &str| StateTest::parse(text).map(|test| (test.state, test.expected));
+        assert_eq!(parse("checked"), Ok((State::Checked, true)));
+        assert_eq!(parse("Checked = 0"), Ok((State::Checked, false)));
+        assert!(parse("checked=no").is_err() && parse("=1").is_err() && parse("").is_err());
+        assert_eq!(parse("enabled").unwrap_err().get_hint(), Some("write disabled=false"));
+    }
+
+    #[test]
+    fn selectors_parse() {
+        let parts = |text: &str| parse_selector(text).map(|query| (query.role, query.has_text));
+        assert_eq!(parts("button:Submit").unwrap(), (Some(Role::Button), text("Submit")));
+        assert_eq!(parts(" Button ").unwrap(), (Some(Role::Button), None));
+        assert_eq!(parts(":Saved: yes!").unwrap(), (None, text("Saved: yes!")));
+        for wrong in ["", ":", "buton:x", "unknown", &format!(":{}", "x".repeat(MAX_FIELD + 1))] {
+            assert_eq!(parse_selector(wrong).unwrap_err().code(), ErrorCode::InvalidArgs);
+        }
+        assert_eq!(parse_role("buton").unwrap_err().get_hint(), Some("did you mean button?"));
+    }
+
+    #[test]
+    fn queries_that_are_too_much_are_refused() {
+        let many =
+            Query { states: vec![StateTest { state: State::Busy, expected: true }; 65], ..Query::default() };
+        let nested = (0..65)
+            .fold(Query::default(), |inner, _| Query { has: Some(Box::new(inner)), ..Query::default() });
+        let both = Query {
+            states: [true, false].map(|expected| StateTest { state: State::Busy, expected }).to_vec(),
+            ..Query::default()
+        };
+        let long = Query::default().named("x".repeat(MAX_FIELD + 1));
+        let field = || text(&"x".repeat(MAX_FIELD));
+        let full = Query {
+            name: field(),
+            value: field(),
+            description: field(),
+            has_text: field(),
+            ..Query::default()
+        };
+        let total =
+            (0..4).fold(full.clone(), |inner, _| Query { has: Some(Box::new(inner)), ..full.clone() });
+        for query in
+            [many, nested, both, long, total, Query::default().named(" "), Query::role(Role::Unknown)]
+        {
+            assert_eq!(query.check().unwrap_err().code(), ErrorCode::InvalidArgs);
+        }
+        full.check().unwrap();
+    }
+
+    #[test]
+    fn labels_name_the_way_to_a_node() {
+        assert_eq!(path_labels(&login(), 2), ["window:Login", "group"]);
+        assert_eq!(path_labels(&login(), 0), [""; 0]);
+        let roles: Vec<&str> = roles_present(&login()).into_iter().map(Role::as_str).collect();
+        assert_eq!(roles, ["button", "checkbox", "group", "statictext", "textfield", "window"]);
+    }
+
+    #[test]
+    fn no_match_is_explained_by_what_is_there() {
+        let explain = |query: &Query| explain(query, &login()).unwrap();
+        assert_eq!(explain(&Query::role(Role::Button).named("sign on")), "the closest: button \"Sign in\"");
+        assert_eq!(
+            explain(&Query::role(Role::Link).named("Sign in")),
+            "there is no link, but button \"Sign in\" matches otherwise"
+        );
+        assert_eq!(
+            explain(&Query::role(Role::Slider)),
+            "there is no slider; roles present: button, checkbox, group, statictext, textfield, window"
+        );
+        let enabled = vec![StateTest { state: State::Disabled, expected: false }];
+        assert_eq!(
+            explain(&Query { states: enabled, ..Query::role(Role::Button) }),
+            "button \"Sign in\" is disabled"
+        );
+        assert_eq!(
+            explain(&Query::role(Role::CheckBox).named("user name")),
+            "the role is another one: textfield \"User name\""
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn sums_from_the_leaves_say_what_looking_says(tree in trees()) {
+            let inner = Query::default().named("save");
+            let query = Query { has: Some(Box::new(inner.clone())), ..Query::default() };
+            let matches = evaluate(&query, &tree);
+            let inside = evaluate(&inner, &tree).ids;
+            for (id, _) in tree.iter() {
+                let looked = tree.subtree(id).skip(1).any(|below| inside.contains(&below));
+                prop_assert_eq!(matches.ids.contains(&id), looked);
+            }
+            let none = Query { has_not: Some(Box::new(inner)), ..Query::default() };
+            let unmatched = evaluate(&none, &tree);
+            // Every node has one of them, or cannot be told; what cannot be told is so for both.
+            prop_assert_eq!(matches.ids.len() + unmatched.ids.len() + matches.unknown.len(), tree.len());
+            prop_assert_eq!(matches.unknown, unmatched.unknown);
+        }
+
+        #[test]
+        fn folding_twice_changes_nothing(text in "\\PC{0,20}|[ \t\n a-zA-Zİßσς]{0,12}") {
+            let folded = fold(&text);
+            prop_assert_eq!(fold(&folded), folded.clone());
+            prop_assert!(!folded.starts_with(' ') && !folded.ends_with(' ') && !folded.contains("  "));
+        }
+
+        #[test]
+        fn parsing_and_explaining_never_panic(text in "\\PC{0,20}|[a-z:=]{0,9}", tree in trees()) {
+            let _ = StateTest::parse(&text);
+            let _ = parse_role(&text);
+            if let Ok(query) = parse_selector(&text) {
+                let _ = explain(&query, &tree);
+            }
+        }
+    }
+}

@@ -70,7 +70,7 @@ fn nodes() -> impl Strategy<Value = Node> {
     ];
     (role, text(), text(), text(), bounds, cut, id, gaps, any::<u8>()).prop_map(
         |(role, name, value, description, bounds, cut, native_id, gaps, bits)| {
-            let mut node = Node { name, value, description, bounds, cut, native_id, gaps, ..node(role) };
+            let mut node = Node { name, value, description, native_id, bounds, cut, gaps, ..node(role) };
             node.states.set(State::Disabled, bits & 7 == 1);
             node.states.set(State::Checked, bits & 7 == 2);
             if bits & 0x18 == 0x18 {

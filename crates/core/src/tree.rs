@@ -303,8 +303,10 @@ impl Tree {
 
     /// Child indexes from the root to this node, as the application counts them.
     pub fn path(&self, id: NodeId) -> Vec<u32> {
-        let mut path: Vec<u32> =
-            std::iter::once(id).chain(self.ancestors(id)).map(|step| self.node(step).index_in_parent).collect();
+        let mut path: Vec<u32> = std::iter::once(id)
+            .chain(self.ancestors(id))
+            .map(|step| self.node(step).index_in_parent)
+            .collect();
         path.pop(); // the root has no index of its own
         path.reverse();
         path

@@ -15,6 +15,7 @@ use agent_desktop_core::platform::{Permission, Platform};
 use crate::commands::{Command, Effects};
 use crate::context::{Context, MAX_TIMEOUT_MS, Options};
 use crate::envelope;
+use crate::log;
 use crate::policy;
 use crate::store::Store;
 use crate::trace::{Field, Trace};
@@ -95,6 +96,7 @@ fn prepare_and_run(
     if effects.needs_headed && !options.headed {
         return Err(policy::needs_headed(command.name()));
     }
+    log::debug(format_args!("{}: {budget} ms, {effects:?}", command.name()));
     let context = Context { platform, store, options, deadline, is_single_attempt, trace, delivery_began };
     command.run(&context)
 }

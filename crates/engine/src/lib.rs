@@ -6,10 +6,14 @@
 
 pub mod act;
 pub mod action_reply;
+#[cfg(test)]
+mod command_tests;
 pub mod commands;
 pub mod context;
 pub mod envelope;
 mod execute;
+#[cfg(test)]
+mod fake;
 pub mod lease;
 pub mod log;
 pub mod observe;

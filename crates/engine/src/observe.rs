@@ -5,18 +5,28 @@
 use std::time::Duration;
 
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
-use agent_desktop_core::platform::{App, Limits, Observation, Scope, Stop, Surface, SurfaceKind, Window};
+use agent_desktop_core::platform::{
+    App, Limits, Observation, ProcessState, Scope, Stop, Surface, SurfaceKind, Window,
+};
 use agent_desktop_core::refs::{AllocationContext, MAX_CANDIDATES, MAX_MAP_BYTES};
 use agent_desktop_core::tree::Handle;
 
 use crate::context::Context;
 use crate::targets;
 
+/// What to do about an application that keeps its content from accessibility until it is told otherwise.
+pub const ACTIVATION: &str = "the application shows its content to nobody yet: end it and start it again with the argument \
+                              --force-renderer-accessibility (launch NAME --arg=--force-renderer-accessibility), then retry";
+
 /// Bytes of a stored map that are not entries.
 const MAP_RESERVE: usize = 1024;
 /// First and longest pause before content is looked for again that an application only publishes when somebody reads.
 const ACTIVATION_PAUSE: Duration = Duration::from_millis(25);
 const MAX_ACTIVATION_PAUSE: Duration = Duration::from_millis(400);
+
+/// How long a window may be on the screen before its tree is there, and the time between two looks.
+const TREE_PATIENCE: Duration = Duration::from_millis(500);
+const TREE_POLL: Duration = Duration::from_millis(50);
 
 /// What is to be observed.
 #[derive(Clone, Debug)]
@@ -166,16 +176,16 @@ fn outermost<'a>(context: &Context<'_>, surfaces: &'a [Surface]) -> Result<Optio
 /// Reads a tree, and waits for content that the application publishes only once somebody reads it.
 ///
 /// # Errors
-/// `ACTION_NOT_SUPPORTED` of kind `window_without_accessibility_element`, and those of the platform.
+/// `ACTION_NOT_SUPPORTED` of kind `window_without_accessibility_element`, `APP_UNRESPONSIVE` of kind `app_unresponsive`,
+/// and those of the platform.
 pub fn observe(context: &Context<'_>, scope: &Scope, limits: &Limits) -> Result<Observation> {
-    if scope.root.is_none() && scope.window.handle.is_none() {
-        return Err(Error::new(
-            ErrorCode::ActionNotSupported,
-            format!("window {} has no accessibility tree: its content cannot be read", scope.window.id),
-        )
-        .kind("window_without_accessibility_element")
-        .hint("screenshot --window-id shows it; the application may need a switch or a restart to become accessible"));
-    }
+    let with_tree;
+    let scope = if scope.root.is_none() && scope.window.handle.is_none() {
+        with_tree = Scope { window: wait_for_tree(context, &scope.window)?, root: None };
+        &with_tree
+    } else {
+        scope
+    };
     let mut pause = ACTIVATION_PAUSE;
     // Keep the last part of the time for an answer: an empty page is one too.
     let patience = context.deadline.within(context.now(), context.deadline.remaining(context.now()) * 2 / 3);
@@ -187,6 +197,44 @@ pub fn observe(context: &Context<'_>, scope: &Scope, limits: &Limits) -> Result<
         }
         pause = (pause * 2).min(MAX_ACTIVATION_PAUSE);
     }
+}
+
+/// Waits a moment for the tree of a window that is on the screen already: an application that starts tells the window
+/// system first.
+fn wait_for_tree(context: &Context<'_>, window: &Window) -> Result<Window> {
+    let patience = context.deadline.within(context.now(), TREE_PATIENCE);
+    loop {
+        let state = context.platform.process_state(window.pid, window.process_instance.as_deref());
+        if state == ProcessState::Unresponsive {
+            return Err(Error::new(
+                ErrorCode::AppUnresponsive,
+                format!("{} (pid {}) does not answer: its process is stopped", window.app_name, window.pid),
+            )
+            .kind("app_unresponsive")
+            .detail("process_state", facts([("state", "unresponsive".into())]))
+            .retryable(false)
+            .hint("let the application run again, then retry"));
+        }
+        if context.is_single_attempt || !context.pause_until(patience, TREE_POLL) {
+            break;
+        }
+        let live = targets::recheck(context, window)?;
+        if live.handle.is_some() {
+            return Ok(live);
+        }
+    }
+    if context.deadline.has_passed(context.now()) {
+        return Err(Error::new(ErrorCode::Timeout, format!("window {} was not read in time", window.id))
+            .kind("deadline")
+            .detail("timeout_ms", context.deadline.budget().as_millis() as u64)
+            .hint("allow more time with --timeout-ms"));
+    }
+    Err(Error::new(
+        ErrorCode::ActionNotSupported,
+        format!("window {} has no accessibility tree: its content cannot be read", window.id),
+    )
+    .kind("window_without_accessibility_element")
+    .hint("screenshot --window-id shows it; the application may need a switch or a restart to become accessible"))
 }
 
 impl Observed {

@@ -666,4 +666,63 @@ mod tests {
         }
         assert!(!scratch.0.join("new").exists());
     }
+
+    /// The test runs itself again where it may mount: in name spaces of its own.
+    #[test]
+    fn a_full_disk_loses_nothing() {
+        const MARK: &str = "AD_TEST_FULL_DISK";
+        if std::env::var_os(MARK).is_none() {
+            let output = std::process::Command::new("unshare")
+                .arg("-rm")
+                .arg(std::env::current_exe().unwrap())
+                .args(["--exact", "store::tests::a_full_disk_loses_nothing", "--nocapture"])
+                .env(MARK, "1")
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(String::from_utf8_lossy(&output.stdout).contains("the disk was full"));
+            return;
+        }
+        let scratch = Scratch::new("full");
+        let root = scratch.0.join("root");
+        std::fs::create_dir(&root).unwrap();
+        let mounted = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k,mode=700", "none"])
+            .arg(&root)
+            .status()
+            .unwrap();
+        assert!(mounted.success());
+        let store = store(&scratch, None);
+        let names: Vec<String> = (0..30).map(|number| format!("element {number}")).collect();
+        let map = map(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut saved = Vec::new();
+        let error = loop {
+            match store.save(&map) {
+                Ok(id) => saved.push(id),
+                Err(error) => break error,
+            }
+            assert!(saved.len() < 100, "64 KiB are never full");
+        };
+        assert_eq!((error.code(), error.get_delivery()), (ErrorCode::Internal, Delivery::NotDelivered));
+        assert!(error.get_platform_detail().is_some_and(|detail| detail.contains("o space")), "{error}");
+        assert!(error.get_hint().is_some_and(|hint| hint.contains("disk")));
+        assert!(!saved.is_empty());
+        for id in &saved {
+            assert_eq!(store.load(id).unwrap(), map);
+        }
+        assert_eq!(store.latest().unwrap().as_ref(), saved.last());
+        // An update that does not fit leaves the old map.
+        let last = saved.last().unwrap();
+        let grown = store.update(last, |map| {
+            for entry in map.entries.values_mut() {
+                entry.description = Some("x".repeat(2000));
+            }
+            Ok(())
+        });
+        assert_eq!(grown.unwrap_err().code(), ErrorCode::Internal);
+        assert_eq!(store.load(last).unwrap(), map);
+        let left = std::fs::read_dir(root.join(SNAPSHOTS)).unwrap().count();
+        assert_eq!(left, saved.len(), "nothing half-written is left");
+        println!("the disk was full");
+    }
 }

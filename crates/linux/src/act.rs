@@ -4,34 +4,37 @@
 //! and state, and chooses actions by name. It is sent once. A refusal is an answer; whether an acceptance was true is for
 //! the engine to see: half of the toolkits say yes to everything.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agent_desktop_core::action::Direction;
 use agent_desktop_core::platform::{Operation, Performed};
 use agent_desktop_core::{Deadline, Delivery, Error, ErrorCode, Result};
 
 use crate::bus::{
-    ACCESSIBLE, ACTION, COMPONENT, EDITABLE_TEXT, Object, PROPERTIES, SELECTION, TEXT, VALUE, objects, owned_by,
-    send_get, send_number, send_plain, states, variant_number, variant_string,
+    ACCESSIBLE, ACTION, COMPONENT, EDITABLE_TEXT, Object, PROPERTIES, SELECTION, TEXT, VALUE, objects,
+    owned_by, send_get, send_number, send_plain, states, variant_number,
 };
 use crate::dbus::{Call, Connection, Failure, Message};
 use crate::map::{self, Interfaces, Toolkit, role, state};
+use crate::sheet;
 
 /// Levels below a control in which the button is looked for that does its work.
 const INNER_LEVELS: u32 = 4;
 /// Ancestors that are asked for a selection or a scroll bar.
 const ANCESTORS: u32 = 6;
+/// How long an action may take before the application is asked whether it still listens.
+const NESTED: Duration = Duration::from_millis(300);
 /// `ATSPI_SCROLL_ANYWHERE`: as little as needed.
 const SCROLL_ANYWHERE: u32 = 6;
 
 /// What an object is now.
-struct Live {
-    role: u32,
-    states: u64,
-    interfaces: Interfaces,
-    actions: Vec<String>,
-    parent: Option<Object>,
-    index: Option<i32>,
+pub(crate) struct Live {
+    pub(crate) role: u32,
+    pub(crate) states: u64,
+    pub(crate) interfaces: Interfaces,
+    pub(crate) actions: Vec<String>,
+    pub(crate) parent: Option<Object>,
+    pub(crate) index: Option<i32>,
 }
 
 /// Operates objects of one application.
@@ -43,11 +46,13 @@ pub(crate) struct Actor<'a> {
 }
 
 /// A failure before anything was sent that could change something.
-fn before(failure: &Failure, what: &str) -> Error {
+pub(crate) fn before(failure: &Failure, what: &str) -> Error {
     let error = match failure {
-        Failure::Timeout => Error::new(ErrorCode::AppUnresponsive, format!("the application did not answer {what}"))
-            .kind("app_unresponsive")
-            .hint("look whether the application hangs, then retry"),
+        Failure::Timeout => {
+            Error::new(ErrorCode::AppUnresponsive, format!("the application did not answer {what}"))
+                .kind("app_unresponsive")
+                .hint("look whether the application hangs, then retry")
+        }
         failure if failure.is_gone() => {
             Error::new(ErrorCode::StaleRef, "the element is gone").hint("take a new snapshot, then retry")
         }
@@ -57,12 +62,12 @@ fn before(failure: &Failure, what: &str) -> Error {
 }
 
 impl Actor<'_> {
-    fn at(&self) -> Instant {
+    pub(crate) fn at(&self) -> Instant {
         self.deadline.at()
     }
 
     /// One wave, and a second for the names of actions.
-    fn look(&mut self, target: &Object) -> Result<Live> {
+    pub(crate) fn look(&mut self, target: &Object) -> Result<Live> {
         let connection = &mut *self.connection;
         let serials = [
             send_plain(connection, target, ACCESSIBLE, "GetRole"),
@@ -88,9 +93,21 @@ impl Actor<'_> {
             Some(owned_by(&bus, &path, &target.bus)).filter(|parent| !parent.is_null())
         });
         let index = next().ok().and_then(|message| message.body("i").ok()?.i32().ok());
-        let actions =
-            if interfaces.has(Interfaces::ACTION) { self.action_names(target).map_err(failed)? } else { Vec::new() };
+        let actions = if interfaces.has(Interfaces::ACTION) {
+            self.action_names(target).map_err(failed)?
+        } else {
+            Vec::new()
+        };
         Ok(Live { role, states, interfaces, actions, parent, index })
+    }
+
+    /// The same of an object that is not the one to be operated: when it cannot be read, there is nothing to find there.
+    fn glance(&mut self, object: &Object) -> Result<Option<Live>> {
+        match self.look(object) {
+            Ok(live) => Ok(Some(live)),
+            Err(error) if error.code() == ErrorCode::AppUnresponsive => Err(error),
+            Err(_) => Ok(None),
+        }
     }
 
     fn action_names(&mut self, target: &Object) -> Result<Vec<String>, Failure> {
@@ -152,7 +169,12 @@ impl Actor<'_> {
                 };
                 self.yes_or_no("set_text", "EditableText.SetTextContents", &call)
             }
-            Operation::InsertText(text) if live.interfaces.has(Interfaces::EDITABLE_TEXT) => self.insert(target, text),
+            Operation::SetText(text) if sheet::is_cell(live.role, live.states, live.interfaces) => {
+                self.enter_into_cell(target, text)
+            }
+            Operation::InsertText(text) if live.interfaces.has(Interfaces::EDITABLE_TEXT) => {
+                self.insert(target, text)
+            }
             Operation::SetNumber(number) if live.interfaces.has(Interfaces::VALUE) => {
                 let call = Call {
                     signature: "ssv",
@@ -167,7 +189,9 @@ impl Actor<'_> {
                 self.done("set_number", "Value.CurrentValue", &call).map(|(performed, _)| performed)
             }
             Operation::SetExpanded(open) => match map::expand_action(*open, live.role, &live.actions) {
-                Some(index) => self.do_action(target, if *open { "expand" } else { "collapse" }, index, &live),
+                Some(index) => {
+                    self.do_action(target, if *open { "expand" } else { "collapse" }, index, &live)
+                }
                 None if self.toolkit == Toolkit::Gtk4 => self.activate_inside(target),
                 None => Ok(Performed::NotOffered),
             },
@@ -179,8 +203,16 @@ impl Actor<'_> {
     }
 
     fn activate(&mut self, target: &Object, live: &Live) -> Result<Performed> {
+        if self.is_in_qt_combo(live)? {
+            return Ok(Performed::NotOffered);
+        }
         if let Some(index) = map::activate_action(live.role, &live.actions) {
-            return self.do_action(target, "press", index, live);
+            let performed = self.do_action(target, "press", index, live)?;
+            let opens_menu = map::own_menu_action(&live.actions) == Some(index);
+            if self.toolkit == Toolkit::Qt && live.role == role::MENU_ITEM && !opens_menu {
+                self.close_menu_of(live)?;
+            }
+            return Ok(performed);
         }
         if live.states & state::SELECTABLE != 0 {
             let selected = self.select_in_parent(live)?;
@@ -194,13 +226,49 @@ impl Actor<'_> {
         Ok(Performed::NotOffered)
     }
 
+    /// Whether it is an item of a Qt combo box: its actions mark a row in the list and leave the box as it is.
+    fn is_in_qt_combo(&mut self, live: &Live) -> Result<bool> {
+        if self.toolkit != Toolkit::Qt || live.role != role::LIST_ITEM {
+            return Ok(false);
+        }
+        let Some(list) = live.parent.clone() else { return Ok(false) };
+        let Some(owner) = self.glance(&list)?.and_then(|list| list.parent) else { return Ok(false) };
+        Ok(self.glance(&owner)?.is_some_and(|owner| owner.role == role::COMBO_BOX))
+    }
+
+    /// Closes the menu of a menu bar in which an item was run, as it closes for a person. Qt leaves it open, holding the
+    /// pointer and the keyboard of the whole desktop.
+    fn close_menu_of(&mut self, item: &Live) -> Result<()> {
+        let mut top: Option<(Object, Live)> = None;
+        let mut above = item.parent.clone();
+        for _ in 0..2 * ANCESTORS {
+            let Some(here) = above.take() else { return Ok(()) };
+            let Some(live) = self.glance(&here)? else { return Ok(()) };
+            above.clone_from(&live.parent);
+            match live.role {
+                role::MENU_BAR => break,
+                role::POPUP_MENU if live.states & state::SHOWING == 0 => return Ok(()),
+                role::MENU_ITEM => top = Some((here, live)),
+                _ => {}
+            }
+        }
+        if let Some((object, live)) = top
+            && let Some(index) = map::own_menu_action(&live.actions)
+        {
+            self.do_action(&object, "close_menu", index, &live)?;
+        }
+        Ok(())
+    }
+
     /// Presses the one button inside that does the work of the control around it.
     fn activate_inside(&mut self, target: &Object) -> Result<Performed> {
         let mut level = vec![target.clone()];
         for _ in 0..INNER_LEVELS {
             let deadline = self.at();
-            let serials: Vec<u32> =
-                level.iter().map(|object| send_plain(self.connection, object, ACCESSIBLE, "GetChildren")).collect();
+            let serials: Vec<u32> = level
+                .iter()
+                .map(|object| send_plain(self.connection, object, ACCESSIBLE, "GetChildren"))
+                .collect();
             let answers = self.connection.call_all(&serials, deadline);
             let mut next = Vec::new();
             for answer in answers {
@@ -221,6 +289,9 @@ impl Actor<'_> {
     }
 
     fn select(&mut self, target: &Object, live: &Live) -> Result<Performed> {
+        if self.is_in_qt_combo(live)? {
+            return Ok(Performed::NotOffered);
+        }
         // Selecting a menu item in its menu only highlights it; choosing it is its action.
         let is_menu_item =
             matches!(live.role, role::MENU_ITEM | role::CHECK_MENU_ITEM | role::RADIO_MENU_ITEM | role::MENU);
@@ -252,7 +323,8 @@ impl Actor<'_> {
                 return self.yes_or_no("select", "Selection.SelectChild", &call);
             }
             // Only wrappers stand between an item and its container.
-            let is_wrapper = matches!(parent.role, role::FILLER | role::PANEL | role::LIST_ITEM | role::TABLE_ROW);
+            let is_wrapper =
+                matches!(parent.role, role::FILLER | role::PANEL | role::LIST_ITEM | role::TABLE_ROW);
             let (Some(next), Some(at)) = (parent.parent, parent.index) else { break };
             if !is_wrapper {
                 break;
@@ -263,14 +335,44 @@ impl Actor<'_> {
         Ok(Performed::NotOffered)
     }
 
-    fn do_action(&mut self, target: &Object, label: &'static str, index: usize, live: &Live) -> Result<Performed> {
+    pub(crate) fn do_action(
+        &mut self,
+        target: &Object,
+        label: &'static str,
+        index: usize,
+        live: &Live,
+    ) -> Result<Performed> {
         let native = format!("Action.DoAction({})", live.actions[index]);
         let call = Call {
             signature: "i",
             body: &|writer| writer.i32(index as i32),
             ..Call::new(&target.bus, &target.path, ACTION, "DoAction")
         };
-        self.yes_or_no(label, &native, &call)
+        let serial = self.connection.send(&call);
+        if self.runs_inside(target, serial) {
+            return Ok(Performed::Done { label, native: format!("{native}, which has not returned") });
+        }
+        let answer = self.connection.wait(serial, self.deadline.at());
+        Ok(Self::accepted(label, &native, self.judged(label, &native, answer)?))
+    }
+
+    /// Whether the application answers other questions while it owes the answer to this one: what the action started has a
+    /// main loop of its own (a modal dialog, a menu), and the answer comes when that ends.
+    fn runs_inside(&mut self, target: &Object, serial: u32) -> bool {
+        let until = self.at();
+        loop {
+            let soon = until.min(Instant::now() + NESTED);
+            if !matches!(self.connection.peek(serial, soon), Err(Failure::Timeout)) || soon >= until {
+                return false;
+            }
+            let other = send_plain(self.connection, target, ACCESSIBLE, "GetRole");
+            let soon = until.min(Instant::now() + NESTED);
+            let answers = !matches!(self.connection.wait(other, soon), Err(Failure::Timeout));
+            // Its answer may have come with the other one.
+            if answers && matches!(self.connection.peek(serial, Instant::now()), Err(Failure::Timeout)) {
+                return true;
+            }
+        }
     }
 
     /// Inserts at the caret, in place of what is selected.
@@ -333,8 +435,12 @@ impl Actor<'_> {
     /// Moves the nearest scroll bar of that direction by one step.
     fn scroll(&mut self, target: &Object, live: &Live, direction: Direction) -> Result<Performed> {
         let is_vertical = matches!(direction, Direction::Up | Direction::Down);
-        let Some((bar, _)) = self.scroll_bar(target, live, is_vertical)? else { return Ok(Performed::NotOffered) };
-        let Some([current, minimum, maximum, step]) = self.numbers(&bar)? else { return Ok(Performed::NotOffered) };
+        let Some((bar, _)) = self.scroll_bar(target, live, is_vertical)? else {
+            return Ok(Performed::NotOffered);
+        };
+        let Some([current, minimum, maximum, step]) = self.numbers(&bar)? else {
+            return Ok(Performed::NotOffered);
+        };
         let unit = if step > 1.0 { step } else { ((maximum - minimum) / 10.0).max(1.0) };
         let towards_end = matches!(direction, Direction::Down | Direction::Right);
         let wanted = (if towards_end { current + unit } else { current - unit }).clamp(minimum, maximum);
@@ -366,7 +472,9 @@ impl Actor<'_> {
         for (slot, answer) in numbers.iter_mut().zip(connection.call_all(&serials, self.deadline.at())) {
             match answer.and_then(|message| variant_number(&message)) {
                 Ok(number) => *slot = number,
-                Err(Failure::Timeout) => return Err(before(&Failure::Timeout, "where the scroll bar stands")),
+                Err(Failure::Timeout) => {
+                    return Err(before(&Failure::Timeout, "where the scroll bar stands"));
+                }
                 Err(_) => return Ok(None),
             }
         }
@@ -374,7 +482,12 @@ impl Actor<'_> {
     }
 
     /// The scroll bar that moves this object, and the scroll area it belongs to.
-    fn scroll_bar(&mut self, target: &Object, live: &Live, is_vertical: bool) -> Result<Option<(Object, Object)>> {
+    fn scroll_bar(
+        &mut self,
+        target: &Object,
+        live: &Live,
+        is_vertical: bool,
+    ) -> Result<Option<(Object, Object)>> {
         const SCROLL_BAR: u32 = 48;
         const VERTICAL: u64 = 1 << 29;
         const HORIZONTAL: u64 = 1 << 14;
@@ -394,11 +507,13 @@ impl Actor<'_> {
             // Bars are among the last few; a container of many children is a list, not a scroll area.
             for child in children.iter().rev().take(4) {
                 let mut bar = child.clone();
-                let mut found = self.look(&bar)?;
+                // Qt lists children that are gone.
+                let Some(mut found) = self.glance(&bar)? else { continue };
                 // Qt wraps each bar in a container, GTK 4 puts the numbers one level below it.
                 if found.role == role::FILLER {
                     let Some(inner) = self.first_child(&bar)? else { continue };
-                    found = self.look(&inner)?;
+                    let Some(inside) = self.glance(&inner)? else { continue };
+                    found = inside;
                     bar = inner;
                 }
                 if found.role != SCROLL_BAR || found.states & wanted == 0 {
@@ -410,7 +525,7 @@ impl Actor<'_> {
                 }
                 return Ok(Some((bar, here)));
             }
-            area = self.look(&here)?.parent;
+            area = self.glance(&here)?.and_then(|live| live.parent);
         }
         Ok(None)
     }
@@ -444,7 +559,9 @@ impl Actor<'_> {
                 body: &|writer| writer.u32(SCROLL_ANYWHERE),
                 ..Call::new(&target.bus, &target.path, COMPONENT, "ScrollTo")
             };
-            if let done @ Performed::Done { .. } = self.yes_or_no("scroll_into_view", "Component.ScrollTo", &call)? {
+            if let done @ Performed::Done { .. } =
+                self.yes_or_no("scroll_into_view", "Component.ScrollTo", &call)?
+            {
                 return Ok(done);
             }
         }
@@ -457,11 +574,8 @@ impl Actor<'_> {
             else {
                 continue;
             };
-            let (item_start, item_length, view_start, view_length) = if is_vertical {
-                (item.1, item.3, view.1, view.3)
-            } else {
-                (item.0, item.2, view.0, view.2)
-            };
+            let (item_start, item_length, view_start, view_length) =
+                if is_vertical { (item.1, item.3, view.1, view.3) } else { (item.0, item.2, view.0, view.2) };
             if item_start == i32::MIN || item_length <= 0 {
                 continue;
             }
@@ -479,20 +593,46 @@ impl Actor<'_> {
         Ok(result)
     }
 
-    fn yes_or_no(&mut self, label: &'static str, native: &str, call: &Call<'_>) -> Result<Performed> {
-        let (performed, answer) = self.done(label, native, call)?;
-        let accepted = answer.is_none_or(|message| message.body("b").and_then(|mut body| body.bool()).unwrap_or(true));
+    pub(crate) fn yes_or_no(
+        &mut self,
+        label: &'static str,
+        native: &str,
+        call: &Call<'_>,
+    ) -> Result<Performed> {
+        let done = self.done(label, native, call)?;
+        Ok(Self::accepted(label, native, done))
+    }
+
+    fn accepted(label: &'static str, native: &str, done: (Performed, Option<Message>)) -> Performed {
+        let (performed, answer) = done;
+        let accepted =
+            answer.is_none_or(|message| message.body("b").and_then(|mut body| body.bool()).unwrap_or(true));
         if accepted {
-            Ok(performed)
+            performed
         } else {
-            Ok(Performed::Refused { label, native: format!("{native} answered false") })
+            Performed::Refused { label, native: format!("{native} answered false") }
         }
     }
 
     /// Sends a call that may change something, and tells apart what its answer means for delivery.
-    fn done(&mut self, label: &'static str, native: &str, call: &Call<'_>) -> Result<(Performed, Option<Message>)> {
+    fn done(
+        &mut self,
+        label: &'static str,
+        native: &str,
+        call: &Call<'_>,
+    ) -> Result<(Performed, Option<Message>)> {
         let deadline = self.at();
-        match self.connection.call(call, deadline) {
+        let answer = self.connection.call(call, deadline);
+        self.judged(label, native, answer)
+    }
+
+    fn judged(
+        &self,
+        label: &'static str,
+        native: &str,
+        answer: Result<Message, Failure>,
+    ) -> Result<(Performed, Option<Message>)> {
+        match answer {
             Ok(message) => Ok((Performed::Done { label, native: native.to_owned() }, Some(message))),
             Err(Failure::Remote { name, text }) => match name.as_str() {
                 // The application went away with the call.
@@ -502,22 +642,22 @@ impl Actor<'_> {
                         .platform_detail(format!("{native}: {name}: {text}"))
                         .delivery(Delivery::Uncertain))
                 }
+                // Qt says of its objects that they are not there when it does not know a method of theirs.
+                "org.freedesktop.DBus.Error.UnknownObject" if self.toolkit == Toolkit::Qt => {
+                    Ok((Performed::Refused { label, native: format!("{native}: {name}: {text}") }, None))
+                }
                 "org.freedesktop.DBus.Error.ServiceUnknown" | "org.freedesktop.DBus.Error.UnknownObject" => {
                     Err(before(&Failure::Remote { name, text }, native))
                 }
                 _ => Ok((Performed::Refused { label, native: format!("{native}: {name}: {text}") }, None)),
             },
-            Err(failure) => Err(Error::new(ErrorCode::Timeout, "the application did not confirm the action in time")
-                .kind("chain_deadline")
-                .hint("look at the application before you do it again")
-                .platform_detail(format!("{native}: {failure}"))
-                .delivery(Delivery::Uncertain)),
+            Err(failure) => {
+                Err(Error::new(ErrorCode::Timeout, "the application did not confirm the action in time")
+                    .kind("chain_deadline")
+                    .hint("look at the application before you do it again")
+                    .platform_detail(format!("{native}: {failure}"))
+                    .delivery(Delivery::Uncertain))
+            }
         }
     }
-}
-
-/// The text of an object, for callers that look at nothing else.
-pub(crate) fn name_of(connection: &mut Connection, object: &Object, deadline: Instant) -> Option<String> {
-    let serial = send_get(connection, object, ACCESSIBLE, "Name");
-    connection.wait(serial, deadline).and_then(|message| variant_string(&message)).ok().filter(|name| !name.is_empty())
 }

@@ -9,8 +9,8 @@ use agent_desktop_core::tree::Handle;
 use agent_desktop_core::{Deadline, Error, ErrorCode, Result};
 
 use crate::dbus::{Call, Connection, Failure, Message, session_bus_addresses};
-use crate::map::Toolkit;
 use crate::host;
+use crate::map::Toolkit;
 
 pub(crate) const ACCESSIBLE: &str = "org.a11y.atspi.Accessible";
 pub(crate) const APPLICATION: &str = "org.a11y.atspi.Application";
@@ -224,34 +224,51 @@ impl Bus {
             {
                 Ok(connection) => return Ok(Bus { connection, is_listening: false }),
                 // A session bus that was asked and has no answer is final; one that is not there is not.
-                Err(failure @ (Failure::Timeout | Failure::Remote { .. })) => return Err(bus_error(&failure)),
+                Err(failure @ (Failure::Timeout | Failure::Remote { .. })) => {
+                    return Err(bus_error(&failure));
+                }
                 Err(failure) => last = failure,
             }
         }
         Err(bus_error(&last))
     }
 
-    /// Tells the registry that somebody listens, once for each connection, without waiting for its answer. The
-    /// registry forgets it when the connection ends.
-    pub(crate) fn listen(&mut self) {
+    /// Tells the registry that somebody listens, and waits until this application knows. Two round trips, once for each
+    /// connection; the registry forgets it when the connection ends.
+    ///
+    /// Only for those whose `GetItems` is wanted: everybody starts to send events, and Chromium (seen in 156) ends with a
+    /// segmentation fault when its last listener leaves while the text of a password field changes.
+    pub(crate) fn listen(&mut self, owner: &str, deadline: Deadline) {
         if self.is_listening {
             return;
         }
         self.is_listening = true;
-        self.connection.send(&Call {
+        let registered = self.connection.send(&Call {
             signature: "sass",
             body: &|writer| {
                 writer.string("object:children-changed");
                 writer.u32(0);
-                writer.string("");
+                writer.string(owner);
             },
-            ..Call::new(
-                REGISTRY,
-                "/org/a11y/atspi/registry",
-                "org.a11y.atspi.Registry",
-                "RegisterEvent",
-            )
+            ..Call::new(REGISTRY, "/org/a11y/atspi/registry", "org.a11y.atspi.Registry", "RegisterEvent")
         });
+        // The registry tells applications before it answers, and this question reaches the application after that.
+        let _ = self.connection.wait(registered, deadline.at());
+        let asked = send_get(&mut self.connection, &Object::new(owner, ROOT), ACCESSIBLE, "ChildCount");
+        let _ = self.connection.wait(asked, deadline.at());
+    }
+
+    /// Asks the registry whether it is there. One round trip, the first one included.
+    ///
+    /// # Errors
+    /// As [`bus_error`].
+    pub(crate) fn greet(&mut self, deadline: Deadline) -> Result<()> {
+        let registry = Object::new(REGISTRY, ROOT);
+        let serial = send_get(&mut self.connection, &registry, ACCESSIBLE, "ChildCount");
+        match self.connection.wait(serial, deadline.at()) {
+            Ok(_) => Ok(()),
+            Err(failure) => Err(bus_error(&failure)),
+        }
     }
 
     /// Everyone registered, with name, process, toolkit and windows. Two round trips.
@@ -339,12 +356,14 @@ impl Bus {
 
 fn accessibility_address(session: &str, deadline: Instant) -> Result<String, Failure> {
     let mut connection = Connection::open(session, true)?;
-    let message = connection.call(
-        &Call::new("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress"),
-        deadline,
-    )?;
+    let message = connection
+        .call(&Call::new("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress"), deadline)?;
     let address = message.body("s")?.string()?.into_owned();
-    if address.is_empty() { Err(Failure::Disconnected("the desktop has no accessibility bus".into())) } else { Ok(address) }
+    if address.is_empty() {
+        Err(Failure::Disconnected("the desktop has no accessibility bus".into()))
+    } else {
+        Ok(address)
+    }
 }
 
 #[cfg(test)]

@@ -6,12 +6,22 @@ use crate::process::{self, ProcessState};
 
 /// Whether the process is stopped and so answers nothing.
 pub(crate) fn is_stopped(pid: u32) -> bool {
-    process::process_instance(pid).is_ok_and(|instance| process::state(pid, &instance) == ProcessState::Stopped)
+    process::process_instance(pid)
+        .is_ok_and(|instance| process::state(pid, &instance) == ProcessState::Stopped)
 }
 
-/// The kernel's name for the process; empty if it is gone.
+/// What the process is called; empty if it is gone.
+///
+/// The kernel keeps 15 bytes of the name. Where that may have cut it, the program's first argument or file has the rest.
 pub(crate) fn command_name(pid: u32) -> String {
-    process::name(pid).unwrap_or_default()
+    let short = process::name(pid).unwrap_or_default();
+    if short.len() < 15 {
+        return short;
+    }
+    let base = |path: &std::path::Path| Some(path.file_name()?.to_string_lossy().into_owned());
+    let first = process::command_line(pid).ok().and_then(|words| base(std::path::Path::new(words.first()?)));
+    let file = || process::executable(pid).ok().and_then(|path| base(&path));
+    [first, file()].into_iter().flatten().find(|name| name.starts_with(&short)).unwrap_or(short)
 }
 
 /// Whether the process is an office suite, whose windows hold far more than they show.
@@ -30,13 +40,8 @@ pub(crate) fn application_id(pid: u32) -> Option<String> {
 }
 
 /// Where distributions keep the accessibility toolkit library.
-const LIBRARY_FOLDERS: &[&str] = &[
-    "usr/lib/x86_64-linux-gnu",
-    "usr/lib/aarch64-linux-gnu",
-    "usr/lib64",
-    "usr/lib",
-    "app/lib",
-];
+const LIBRARY_FOLDERS: &[&str] =
+    &["usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib", "app/lib"];
 
 /// Whether the process uses an ATK bridge of at-spi2-core 2.46 or later.
 ///
@@ -47,7 +52,9 @@ const LIBRARY_FOLDERS: &[&str] = &[
 pub(crate) fn has_current_atk_bridge(pid: u32) -> bool {
     LIBRARY_FOLDERS
         .iter()
-        .filter_map(|folder| std::fs::read_link(PathBuf::from(format!("/proc/{pid}/root/{folder}/libatk-1.0.so.0"))).ok())
+        .filter_map(|folder| {
+            std::fs::read_link(PathBuf::from(format!("/proc/{pid}/root/{folder}/libatk-1.0.so.0"))).ok()
+        })
         .find_map(|target| atk_version(&target.to_string_lossy()))
         .is_some_and(|version| version >= 24_600)
 }

@@ -9,6 +9,7 @@ pub mod launch;
 mod map;
 mod platform;
 pub mod process;
+mod sheet;
 mod start;
 mod surfaces;
 mod tree;

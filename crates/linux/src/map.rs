@@ -77,7 +77,6 @@ pub(crate) mod state {
     pub(crate) const FOCUSED: u64 = 1 << 12;
     pub(crate) const ICONIFIED: u64 = 1 << 15;
     pub(crate) const MODAL: u64 = 1 << 16;
-    pub(crate) const MULTI_LINE: u64 = 1 << 17;
     pub(crate) const MULTISELECTABLE: u64 = 1 << 18;
     pub(crate) const PRESSED: u64 = 1 << 20;
     pub(crate) const SELECTABLE: u64 = 1 << 22;
@@ -137,7 +136,7 @@ impl Interfaces {
 /// Toolkits whose behaviour differs in what matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Toolkit {
-    /// GTK 2 and 3, and LibreOffice's GTK 3 back end: the ATK bridge.
+    /// GTK 2 and 3, and the GTK 3 back end of `LibreOffice`: the ATK bridge.
     Gtk3,
     /// GTK 4.
     Gtk4,
@@ -210,7 +209,9 @@ pub(crate) fn role_of(facts: &NativeFacts<'_>) -> Role {
             Role::MenuButton
         }
         // An expander of GTK 4 is a push button that expands.
-        role::PUSH_BUTTON if facts.states & state::EXPANDABLE != 0 && has_action("activate") => Role::Disclosure,
+        role::PUSH_BUTTON if facts.states & state::EXPANDABLE != 0 && has_action("activate") => {
+            Role::Disclosure
+        }
         role::PUSH_BUTTON | role::TOGGLE_BUTTON => Role::Button,
         129 => Role::MenuButton,
         130 => Role::Switch,
@@ -223,7 +224,9 @@ pub(crate) fn role_of(facts: &NativeFacts<'_>) -> Role {
         role::FRAME | role::WINDOW | role::INTERNAL_FRAME => Role::Window,
         3 | 4 | 26 | 27 | 80 | 100 | 106 | 107 => Role::Image,
         role::LABEL | role::STATIC | 1 | 81 => Role::StaticText,
-        role::MENU | role::POPUP_MENU if facts.role == role::POPUP_MENU || !facts.parent_selects => Role::Menu,
+        role::MENU | role::POPUP_MENU if facts.role == role::POPUP_MENU || !facts.parent_selects => {
+            Role::Menu
+        }
         // A menu inside a menu bar or a menu is the item that opens it.
         role::MENU | role::MENU_ITEM | 59 => Role::MenuItem,
         role::MENU_BAR => Role::Menu,
@@ -317,8 +320,20 @@ pub(crate) fn states_of(facts: &NativeFacts<'_>, our_role: Role) -> States {
     when(state::REQUIRED, State::Required);
     when(state::INDETERMINATE, State::Indeterminate);
     when(state::INVALID_ENTRY, State::Invalid);
-    when(state::MULTISELECTABLE, State::MultiSelectable);
     when(state::HAS_POPUP, State::HasPopup);
+    // LibreOffice says it of every cell and paragraph; it is a property of what holds items.
+    let holds_items = matches!(
+        our_role,
+        Role::List
+            | Role::ListBox
+            | Role::Table
+            | Role::Outline
+            | Role::Grid
+            | Role::TabList
+            | Role::Menu
+            | Role::ComboBox
+    );
+    states.set(State::MultiSelectable, holds_items && native & state::MULTISELECTABLE != 0);
     if our_role.is_toggleable() || facts.states & state::CHECKABLE != 0 {
         // Qt sets both for a half-checked box.
         states.set(State::Checked, native & state::CHECKED != 0 && native & state::INDETERMINATE == 0);
@@ -346,8 +361,20 @@ pub(crate) fn is_hidden(native: u64, toolkit: Toolkit) -> bool {
 ///
 /// Chosen by name, never by position: the first action of a GTK 4 text view deletes a line.
 const ACTIVATE: &[&str] = &[
-    "click", "press", "activate", "toggle", "jump", "open", "switch", "select", "check", "uncheck", "dodefault",
-    "show menu", "showmenu", "togglepopup",
+    "click",
+    "press",
+    "activate",
+    "toggle",
+    "jump",
+    "open",
+    "switch",
+    "select",
+    "check",
+    "uncheck",
+    "dodefault",
+    "show menu",
+    "showmenu",
+    "togglepopup",
 ];
 
 /// Folds an action name: Qt writes `Press`, Gecko `press`, some translate blanks into dashes.
@@ -357,9 +384,9 @@ fn folded(action: &str) -> String {
 
 /// Whether the name of an action is one that toolkits use untranslated, so that it can be trusted as it is.
 pub(crate) fn is_familiar_action(action: &str) -> bool {
+    // LibreOffice leaves the translated name empty; its own name is then the one that counts.
     let folded = folded(action);
-    folded.is_empty()
-        || folded.contains('.')
+    folded.contains('.')
         || ACTIVATE.contains(&folded.as_str())
         || matches!(
             folded.as_str(),
@@ -422,28 +449,30 @@ pub(crate) fn menu_action(role: u32, toolkit: Toolkit, actions: &[String]) -> Op
     {
         return None;
     }
-    find_action(actions, &["showcontextmenu", "show context menu", "show menu", "showmenu", "menu", "popup menu"])
+    find_action(
+        actions,
+        &["showcontextmenu", "show context menu", "show menu", "showmenu", "menu", "popup menu"],
+    )
+}
+
+/// The index of the action by which a Qt menu item opens and closes its own menu.
+pub(crate) fn own_menu_action(actions: &[String]) -> Option<usize> {
+    find_action(actions, &["show menu", "showmenu"])
 }
 
 /// The index of the action that opens or closes.
 pub(crate) fn expand_action(open: bool, role: u32, actions: &[String]) -> Option<usize> {
     let direct: &[&str] = if open { &["expand", "open"] } else { &["collapse", "close"] };
     find_action(actions, direct).or_else(|| {
-        find_action(actions, &["expand or contract", "expand or collapse", "togglepopup", "toggle popup"]).or_else(
-            || match role {
+        find_action(actions, &["expand or contract", "expand or collapse", "togglepopup", "toggle popup"])
+            .or_else(|| match role {
                 role::COMBO_BOX => find_action(actions, &["press", "click", "open", "show menu"]),
                 role::MENU | role::MENU_ITEM | role::PUSH_BUTTON | role::TOGGLE_BUTTON => {
-                    find_action(actions, &["click", "press", "activate", "show menu"])
+                    find_action(actions, &["click", "press", "activate", "show menu", "expand"])
                 }
                 _ => None,
-            },
-        )
+            })
     })
-}
-
-/// The index of an action that steps up or down.
-pub(crate) fn step_action(up: bool, actions: &[String]) -> Option<usize> {
-    find_action(actions, if up { &["increase", "increment"] } else { &["decrease", "decrement"] })
 }
 
 /// Whether an object of this kind is asked for its actions when a tree is read.
@@ -491,7 +520,9 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     let is_usable = facts.states & (state::ENABLED | state::SENSITIVE) != 0;
     let is_editable = facts.states & state::EDITABLE != 0 && facts.states & state::READ_ONLY == 0;
     let selects_in_parent = facts.parent_selects && facts.states & state::SELECTABLE != 0;
-    if activate_action(facts.role, facts.actions).is_some() || selects_in_parent {
+    // Gecko offers a click on its windows, which does nothing.
+    let is_window = matches!(our_role, Role::Window | Role::WebArea);
+    if (activate_action(facts.role, facts.actions).is_some() && !is_window) || selects_in_parent {
         offered.insert(Capability::Click);
     }
     if selects_in_parent {
@@ -515,7 +546,8 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     let can_set_number = facts.interfaces.has(Interfaces::VALUE)
         && matches!(our_role, Role::Slider | Role::Incrementor | Role::ScrollBar | Role::Splitter)
         && is_usable;
-    if can_set_number || (facts.interfaces.has(Interfaces::EDITABLE_TEXT) && is_editable) {
+    let is_sheet_cell = crate::sheet::is_cell(facts.role, facts.states, facts.interfaces);
+    if can_set_number || is_sheet_cell || (facts.interfaces.has(Interfaces::EDITABLE_TEXT) && is_editable) {
         offered.insert(Capability::SetValue);
     }
     if facts.interfaces.has(Interfaces::EDITABLE_TEXT) && is_editable {
@@ -529,12 +561,22 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
         offered.insert(Capability::Expand);
         offered.insert(Capability::Collapse);
     }
+    let is_qt_combo = facts.toolkit == Toolkit::Qt && our_role == Role::ComboBox;
     if facts.interfaces.has(Interfaces::SELECTION)
+        && !is_qt_combo
         && matches!(
             our_role,
-            Role::ComboBox | Role::List | Role::ListBox | Role::TabList | Role::Table | Role::Outline | Role::Menu
+            Role::ComboBox
+                | Role::List
+                | Role::ListBox
+                | Role::TabList
+                | Role::Table
+                | Role::Outline
+                | Role::Menu
         )
-        || our_role == Role::ComboBox && (offered.has(Capability::Click) || offered.has(Capability::Expand))
+        || our_role == Role::ComboBox
+            && !is_qt_combo
+            && (offered.has(Capability::Click) || offered.has(Capability::Expand))
     {
         offered.insert(Capability::Select);
     }
@@ -564,7 +606,13 @@ pub(crate) fn is_type_name(name: &str, role: u32) -> bool {
     });
     let is_container = matches!(
         role,
-        role::FILLER | role::PANEL | role::SCROLL_PANE | role::LIST | role::TABLE | role::TABLE_ROW | role::TREE_TABLE
+        role::FILLER
+            | role::PANEL
+            | role::SCROLL_PANE
+            | role::LIST
+            | role::TABLE
+            | role::TABLE_ROW
+            | role::TREE_TABLE
     );
     let humps = name.chars().filter(char::is_ascii_uppercase).count();
     has_prefix || (is_container && humps >= 2 && name.chars().any(|c| c.is_ascii_lowercase()))

@@ -11,9 +11,9 @@ use agent_desktop_core::action::MouseButton;
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::key::{Key, Modifier};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation, Operation,
-    Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety, Scope, Statistics,
-    Stop, Surface, SurfaceKind, Window, WindowOperation,
+    App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
+    Operation, Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety,
+    Scope, Statistics, Stop, Surface, SurfaceKind, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -29,8 +29,8 @@ use crate::dbus::{Call, Connection, Failure};
 use crate::map::{Toolkit, role, state};
 use crate::tree::{Manner, Single, Survey, is_told_by_label};
 use crate::window_system::{
-    self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError, X11,
-    keysym_for_character, keysym_for_name,
+    self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError,
+    X11, keysym_for_character, keysym_for_name,
 };
 use crate::{host, process, start};
 
@@ -164,7 +164,11 @@ impl Linux {
         }
     }
 
-    pub(crate) fn with_bus<T>(&self, deadline: Deadline, work: impl FnOnce(&mut Bus) -> Result<T>) -> Result<T> {
+    pub(crate) fn with_bus<T>(
+        &self,
+        deadline: Deadline,
+        work: impl FnOnce(&mut Bus) -> Result<T>,
+    ) -> Result<T> {
         let mut slot = self.bus.borrow_mut();
         if slot.is_none() {
             *slot = Some(Bus::connect(deadline)?);
@@ -196,10 +200,7 @@ impl Linux {
 
     /// Everyone on the accessibility bus; remembers how each has to be asked.
     pub(crate) fn registered(&self, deadline: Deadline) -> Result<Vec<Registered>> {
-        let applications = self.with_bus(deadline, |bus| {
-            bus.listen();
-            bus.applications(deadline)
-        })?;
+        let applications = self.with_bus(deadline, |bus| bus.applications(deadline))?;
         let mut known = self.known.borrow_mut();
         for application in &applications {
             known.entry(application.root.bus.clone()).or_insert_with(|| Known {
@@ -218,7 +219,6 @@ impl Linux {
             return Ok(known.clone());
         }
         let known = self.with_bus(deadline, |bus| {
-            bus.listen();
             let connection = &mut bus.connection;
             let root = Object::new(owner, ROOT);
             let pid = connection.send(&Call {
@@ -275,7 +275,8 @@ impl Linux {
         if toolkit.has_atk_bridge() {
             let mut direct = self.direct.borrow_mut();
             if !direct.contains_key(owner) {
-                let connection = self.with_bus(deadline, |bus| Ok(open_direct(&mut bus.connection, owner, deadline)))?;
+                let connection =
+                    self.with_bus(deadline, |bus| Ok(open_direct(&mut bus.connection, owner, deadline)))?;
                 direct.insert(owner.into(), connection);
             }
             if let Some(Some(connection)) = direct.get_mut(owner) {
@@ -285,8 +286,39 @@ impl Linux {
         self.with_bus(deadline, |bus| Ok(work(&mut bus.connection)))
     }
 
+    /// Whether a tree of this application is read from its cache; makes it ready for that.
+    pub(crate) fn may_prefetch(
+        &self,
+        owner: &str,
+        toolkit: Toolkit,
+        pid: u32,
+        include_hidden: bool,
+        deadline: Deadline,
+    ) -> Result<bool> {
+        if !prefetches(toolkit, pid, include_hidden) {
+            return Ok(false);
+        }
+        // GTK 4 answers everybody.
+        if toolkit == Toolkit::Gtk4 {
+            return Ok(true);
+        }
+        // The registry tells all applications that somebody listens, whomever we mean; where a Chromium runs beside the one
+        // that is read, nobody may.
+        if self.known.borrow().values().any(|known| known.toolkit == Toolkit::Chromium) {
+            return Ok(false);
+        }
+        self.with_bus(deadline, |bus| {
+            bus.listen(owner, deadline);
+            Ok(true)
+        })
+    }
+
     /// The windows that an application shows on the accessibility bus.
-    pub(crate) fn accessible_windows(&self, application: &Registered, deadline: Deadline) -> Result<Vec<Candidate>> {
+    pub(crate) fn accessible_windows(
+        &self,
+        application: &Registered,
+        deadline: Deadline,
+    ) -> Result<Vec<Candidate>> {
         if !application.answers {
             return Ok(Vec::new());
         }
@@ -340,14 +372,16 @@ impl Linux {
     fn join_windows(
         &self,
         applications: &[Registered],
+        listed: Option<screen::WindowList>,
         only: Option<&App>,
         deadline: Deadline,
     ) -> Result<Vec<Window>> {
-        let listed = self.screen_windows(deadline);
         let mut found: Vec<(usize, Window)> = Vec::new();
         let mut taken: Vec<WindowId> = Vec::new();
         let wanted = |pid: u32, handle: Option<&Handle>| {
-            only.is_none_or(|app| app.pid == pid && (app.handle.is_none() || handle.is_none() || app.handle.as_ref() == handle))
+            only.is_none_or(|app| {
+                app.pid == pid && (app.handle.is_none() || handle.is_none() || app.handle.as_ref() == handle)
+            })
         };
         for application in applications {
             if !wanted(application.pid, Some(&application.root.handle())) {
@@ -399,11 +433,13 @@ impl Linux {
 /// Whether a tree is read from one call for the whole cache.
 ///
 /// GTK 4's cache lists what was looked at before and costs next to nothing; GTK 3's saves a round trip a level. Of browsers
-/// and office suites most is hidden: theirs pays when everything is wanted.
-pub(crate) fn prefetches(toolkit: Toolkit, pid: u32, include_hidden: bool) -> bool {
+/// and office suites most is hidden: theirs pays when everything is wanted. Chromium must not be listened to, and gives
+/// its cache to listeners only.
+fn prefetches(toolkit: Toolkit, pid: u32, include_hidden: bool) -> bool {
     match toolkit {
         Toolkit::Gtk4 => true,
         Toolkit::Gtk3 => include_hidden || !host::is_office(pid),
+        Toolkit::Chromium => false,
         _ => include_hidden && toolkit.has_atk_bridge(),
     }
 }
@@ -431,6 +467,9 @@ fn is_window_role(number: u32) -> bool {
     )
 }
 
+/// Whether an accessible window may be a window of the screen.
+type Rule<'a> = &'a dyn Fn(&Candidate, &screen::Window) -> bool;
+
 /// Which window of the screen each accessible window is: same title first, then same place and size, then the only
 /// ones left.
 fn pair(candidates: &[Candidate], owned: &[&screen::Window]) -> Vec<Option<usize>> {
@@ -440,26 +479,28 @@ fn pair(candidates: &[Candidate], owned: &[&screen::Window]) -> Vec<Option<usize
         let Some(extents) = candidate.extents else { return f64::MAX };
         let client = rect(window.client);
         let frame = rect(window.frame);
-        let distance = |other: &Rect| (extents.width - other.width).abs() + (extents.height - other.height).abs();
+        let distance =
+            |other: &Rect| (extents.width - other.width).abs() + (extents.height - other.height).abs();
         let place = (extents.x - client.x).abs().min(200.0) + (extents.y - client.y).abs().min(200.0);
         distance(&client).min(distance(&frame)) + place / 1000.0
     };
-    let rules: [&dyn Fn(&Candidate, &screen::Window) -> bool; 3] = [
-        &|candidate, window| !candidate.title.is_empty() && candidate.title == window.title,
-        &|candidate, window| size_differs(candidate, window) < 60.0,
-        // A popup's shell has no title; it must not take a real window.
-        &|candidate, _| candidate.role != role::WINDOW && candidate.role != role::PANEL,
-    ];
+    let same_title = |candidate: &Candidate, window: &screen::Window| {
+        !candidate.title.is_empty() && candidate.title == window.title
+    };
+    let same_place = |candidate: &Candidate, window: &screen::Window| size_differs(candidate, window) < 60.0;
+    // A popup's shell has no title; it must not take a real window.
+    let is_left =
+        |candidate: &Candidate, _: &screen::Window| !matches!(candidate.role, role::WINDOW | role::PANEL);
+    let rules: [Rule<'_>; 3] = [&same_title, &same_place, &is_left];
     for rule in rules {
         for (index, candidate) in candidates.iter().enumerate() {
             if pairs[index].is_some() {
                 continue;
             }
-            let best = owned
-                .iter()
-                .enumerate()
-                .filter(|(at, window)| free[*at] && rule(candidate, window))
-                .min_by(|(_, a), (_, b)| size_differs(candidate, a).total_cmp(&size_differs(candidate, b)));
+            let best =
+                owned.iter().enumerate().filter(|(at, window)| free[*at] && rule(candidate, window)).min_by(
+                    |(_, a), (_, b)| size_differs(candidate, a).total_cmp(&size_differs(candidate, b)),
+                );
             if let Some((at, _)) = best {
                 free[at] = false;
                 pairs[index] = Some(at);
@@ -493,15 +534,15 @@ fn window_of(
     candidate: &Candidate,
     seen: Option<&screen::Window>,
 ) -> Window {
-    let id = match seen {
-        Some(seen) => window_id(seen),
-        None => {
+    let id = seen.map_or_else(
+        || {
             let handle = candidate.object.handle();
             let tail: String =
                 handle.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
             format!("a{tail}")
-        }
-    };
+        },
+        window_id,
+    );
     let title = match seen {
         Some(seen) if candidate.title.is_empty() => seen.title.clone(),
         _ => candidate.title.clone(),
@@ -514,9 +555,11 @@ fn window_of(
         process_instance: instance,
         bounds: seen.map(|seen| rect(seen.client)).or(candidate.extents),
         is_focused: seen.map_or(candidate.states & state::ACTIVE != 0, |seen| seen.is_focused),
-        minimized: Some(seen.map_or(candidate.states & state::ICONIFIED != 0, |seen| {
-            seen.state == WindowState::Minimized
-        })),
+        minimized: Some(
+            seen.map_or(candidate.states & state::ICONIFIED != 0, |seen| {
+                seen.state == WindowState::Minimized
+            }),
+        ),
         visible: Some(seen.map_or(candidate.states & state::SHOWING != 0, |seen| seen.is_visible)),
         is_modal: candidate.states & state::MODAL != 0 || seen.is_some_and(|seen| seen.is_modal),
         handle: Some(candidate.object.handle()),
@@ -630,48 +673,73 @@ impl Platform for Linux {
     }
 
     fn permissions(&self, deadline: Deadline) -> Permissions {
-        let accessibility = match self.with_bus(deadline, |bus| bus.applications(deadline)) {
-            Ok(_) => Permission::Granted,
+        let accessibility = match self.with_bus(deadline, |bus| bus.greet(deadline)) {
+            Ok(()) => Permission::Granted,
+            // A bus that is there and silent forbids nothing.
+            Err(error) if error.code() == ErrorCode::Timeout => Permission::Unknown,
             Err(error) => Permission::Denied(error.get_hint().unwrap_or(error.message()).to_owned()),
         };
         let screen_recording = match self.display(deadline) {
             Ok(_) => Permission::Granted,
-            Err(_) => Permission::Denied("no display can be reached: run inside the session, with DISPLAY set".into()),
+            Err(_) => Permission::Denied(
+                "no display can be reached: run inside the session, with DISPLAY set".into(),
+            ),
         };
         Permissions { accessibility, screen_recording, automation: Permission::NotRequired }
     }
 
     fn apps(&self, deadline: Deadline) -> Result<Vec<App>> {
-        let registered = self.registered(deadline)?;
         let listed = self.screen_windows(deadline);
+        let registered = self.registered(deadline)?;
         let has_window = |pid: u32| {
-            listed.iter().flat_map(|list| &list.windows).any(|window| window.pid == Some(pid) || window.claimed_pid == Some(pid))
+            listed
+                .iter()
+                .flat_map(|list| &list.windows)
+                .any(|window| window.pid == Some(pid) || window.claimed_pid == Some(pid))
         };
         let mut apps = Vec::new();
         for application in &registered {
             // One process may register several objects; those without windows beside one that has some are shells.
             let is_shell = application.windows.is_empty()
                 && registered.iter().any(|other| {
-                    other.pid == application.pid && other.root != application.root && !other.windows.is_empty()
+                    other.pid == application.pid
+                        && other.root != application.root
+                        && !other.windows.is_empty()
                 });
             if is_shell {
                 continue;
             }
             let has_windows = !application.windows.is_empty() || has_window(application.pid);
+            // Who does not answer cannot say its name; its windows have it.
+            let from_window = || {
+                let windows = listed.iter().flat_map(|list| &list.windows);
+                windows
+                    .filter(|window| window.pid == Some(application.pid) && !window.instance.is_empty())
+                    .map(|window| window.instance.clone())
+                    .next()
+            };
+            let name = Some(application.name.clone()).filter(|_| application.answers).or_else(from_window);
             apps.push(App {
-                name: application.name.clone(),
+                name: name.unwrap_or_else(|| application.name.clone()),
                 pid: application.pid,
                 process_instance: process::process_instance(application.pid).ok(),
                 application_id: host::application_id(application.pid),
-                presentation: Some(if has_windows { Presentation::Foreground } else { Presentation::Background }),
-                toolkit: (!application.toolkit_name.is_empty())
-                    .then(|| format!("{} {}", application.toolkit_name, application.toolkit_version).trim().to_owned()),
+                presentation: Some(if has_windows {
+                    Presentation::Foreground
+                } else {
+                    Presentation::Background
+                }),
+                toolkit: (!application.toolkit_name.is_empty()).then(|| {
+                    format!("{} {}", application.toolkit_name, application.toolkit_version).trim().to_owned()
+                }),
                 handle: application.answers.then(|| application.root.handle()),
             });
         }
         for window in listed.iter().flat_map(|list| &list.windows) {
             let Some(pid) = window.pid.or(window.claimed_pid) else { continue };
-            if matches!(window.kind, WindowKind::Desktop | WindowKind::Dock) || apps.iter().any(|app| app.pid == pid) {
+            if matches!(window.kind, WindowKind::Desktop | WindowKind::Dock)
+                || apps.iter().any(|app| app.pid == pid)
+            {
                 continue;
             }
             let name = if window.class.is_empty() { host::command_name(pid) } else { window.class.clone() };
@@ -689,8 +757,10 @@ impl Platform for Linux {
     }
 
     fn windows(&self, app: Option<&App>, deadline: Deadline) -> Result<Vec<Window>> {
+        // The window system first: an application that does not answer must not keep us from seeing its windows.
+        let listed = self.screen_windows(deadline);
         let registered = self.registered(deadline)?;
-        self.join_windows(&registered, app, deadline)
+        self.join_windows(&registered, listed, app, deadline)
     }
 
     fn displays(&self, deadline: Deadline) -> Result<Vec<Display>> {
@@ -743,9 +813,11 @@ impl Platform for Linux {
             return Err(unresponsive(scope.window.pid, None));
         }
         let manner = self.manner(&root.bus, &scope.window, deadline)?;
+        let prefetches =
+            self.may_prefetch(&root.bus, manner.toolkit, scope.window.pid, limits.include_hidden, deadline)?;
         let surveyed = self.near(&root.bus.clone(), manner.toolkit, deadline, |connection| {
             let mut survey = Survey::new(connection, &manner, *limits, deadline.at());
-            if prefetches(manner.toolkit, scope.window.pid, limits.include_hidden) {
+            if prefetches {
                 survey.prefetch();
             }
             survey.tree(root, false)
@@ -764,8 +836,9 @@ impl Platform for Linux {
         if let Some(window) = scope.window.bounds {
             for id in 0..tree.len() as u32 {
                 let node = tree.node_mut(id);
-                let is_outside =
-                    node.bounds.is_some_and(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
+                let is_outside = node
+                    .bounds
+                    .is_some_and(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
                 node.states.set(State::Offscreen, is_outside);
             }
         }
@@ -800,7 +873,8 @@ impl Platform for Linux {
             };
             let objects: Vec<Object> = chosen.iter().map(|&at| targets[at].clone()).collect();
             let singles = self.with_bus(deadline, |bus| {
-                Ok(Survey::new(&mut bus.connection, &manner, Limits::default(), deadline.at()).singles(&objects))
+                Ok(Survey::new(&mut bus.connection, &manner, Limits::default(), deadline.at())
+                    .singles(&objects))
             })?;
             for (at, single) in chosen.into_iter().zip(singles) {
                 readings[at] = Some(match single {
@@ -870,7 +944,9 @@ impl Platform for Linux {
                     ..Call::new(&here.bus, &here.path, COMPONENT, "GetAccessibleAtPoint")
                 };
                 let next = match bus.connection.call(&call, deadline.at()) {
-                    Ok(message) => object(&message, &here.bus).ok().filter(|next| !next.is_null() && *next != here),
+                    Ok(message) => {
+                        object(&message, &here.bus).ok().filter(|next| !next.is_null() && *next != here)
+                    }
                     Err(_) => None,
                 };
                 let Some(next) = next else { break };
@@ -890,7 +966,9 @@ impl Platform for Linux {
             return Ok(Hit::Unknown);
         }
         match self.read(&[found.handle()], window, deadline)?.into_iter().next() {
-            Some(Reading::Live(node)) => Ok(Hit::Other { role: node.role, name: node.name, bounds: node.bounds }),
+            Some(Reading::Live(node)) => {
+                Ok(Hit::Other { role: node.role, name: node.name, bounds: node.bounds })
+            }
             _ => Ok(Hit::Unknown),
         }
     }
@@ -940,7 +1018,8 @@ impl Platform for Linux {
                 until,
             ),
             Input::Chord(chord) => {
-                let key = keysym(chord.key).ok_or_else(|| Error::invalid(format!("no key gives {}", chord.key)))?;
+                let key =
+                    keysym(chord.key).ok_or_else(|| Error::invalid(format!("no key gives {}", chord.key)))?;
                 display.press_chord(&modifier_keysyms(&chord.modifiers), key, until)
             }
             Input::Text(text) => {
@@ -954,14 +1033,21 @@ impl Platform for Linux {
         result.map(|()| 0).map_err(|error| screen_error(&error))
     }
 
-    fn window_operation(&self, window: &Window, operation: WindowOperation, deadline: Deadline) -> Result<()> {
+    fn window_operation(
+        &self,
+        window: &Window,
+        operation: WindowOperation,
+        deadline: Deadline,
+    ) -> Result<()> {
         let display = self.need_display(deadline)?;
         let id = screen_id(&window.id).ok_or_else(|| {
             Error::new(ErrorCode::ActionNotSupported, "the window system does not know this window")
                 .delivery(Delivery::NotDelivered)
         })?;
         match operation {
-            WindowOperation::Focus => display.activate(id, deadline.at()).map_err(|error| screen_error(&error)),
+            WindowOperation::Focus => {
+                display.activate(id, deadline.at()).map_err(|error| screen_error(&error))
+            }
         }
     }
 
@@ -1017,14 +1103,21 @@ impl Platform for Linux {
             }
         }
         .map_err(|error| screen_error(&error))?;
-        let rgb = capture.image.pixels().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+        let rgb =
+            capture.image.pixels().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
         Ok(Image { width: capture.image.width(), height: capture.image.height(), rgb })
     }
 }
 
 impl Linux {
     /// Reads what is inside a control of GTK 4 that is named, or whose value is told, by a label in it.
-    fn read_label(&self, target: &Object, node: &mut Node, manner: &Manner, deadline: Deadline) -> Result<()> {
+    fn read_label(
+        &self,
+        target: &Object,
+        node: &mut Node,
+        manner: &Manner,
+        deadline: Deadline,
+    ) -> Result<()> {
         let limits = Limits { nodes: MOST_LABEL_NODES, ..Limits::default() };
         let surveyed = self.with_bus(deadline, |bus| {
             Ok(Survey::new(&mut bus.connection, manner, limits, deadline.at()).tree(target.clone(), false))

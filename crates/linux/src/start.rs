@@ -28,11 +28,14 @@ pub(crate) fn start(request: &LaunchRequest, deadline: Deadline) -> Result<Launc
             arguments,
             ..launch::LaunchRequest::default()
         },
-        [entry] => launch::LaunchRequest::from_entry(entry, &arguments).map_err(|error| failed(&request.app, &error))?,
+        [entry] => launch::LaunchRequest::from_entry(entry, &arguments)
+            .map_err(|error| failed(&request.app, &error))?,
         several => {
             let candidates = several
                 .iter()
-                .map(|entry| facts([("name", entry.name.as_str().into()), ("pick", entry.id.as_str().into())]))
+                .map(|entry| {
+                    facts([("name", entry.name.as_str().into()), ("pick", entry.id.as_str().into())])
+                })
                 .collect();
             return Err(Error::new(
                 ErrorCode::AmbiguousTarget,
@@ -75,7 +78,9 @@ fn failed(app: &str, error: &LaunchError) -> Error {
             Error::new(ErrorCode::AppNotFound, format!("no application and no program is named {app:?}"))
                 .hint("give the name or id of a desktop entry, or a program in PATH")
         }
-        LaunchError::BadWorkingDirectory { .. } | LaunchError::InvalidArgument { .. } => Error::invalid(text.clone()),
+        LaunchError::BadWorkingDirectory { .. } | LaunchError::InvalidArgument { .. } => {
+            Error::invalid(text.clone())
+        }
         _ => Error::new(ErrorCode::ActionFailed, format!("{app} could not be started")),
     };
     error.platform_detail(text).delivery(Delivery::NotDelivered)

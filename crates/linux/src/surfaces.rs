@@ -9,7 +9,7 @@ use agent_desktop_core::{Deadline, Result};
 
 use crate::bus::Registered;
 use crate::map::{role, state};
-use crate::platform::{Candidate, Linux, prefetches};
+use crate::platform::{Candidate, Linux};
 use crate::tree::{Manner, Survey, Surveyed};
 use crate::window_system::WindowKind;
 
@@ -49,8 +49,15 @@ impl Linux {
             Some(kind) => kind_word(kind).contains(&surface.kind),
             None => surface.kind != "menubar",
         });
-        for (index, surface) in surfaces.iter_mut().enumerate() {
-            surface.id = format!("s{}", index + 1);
+        // A menu may hang below what opened it and below a window of its own at once.
+        let mut seen = Vec::new();
+        surfaces.retain(|surface| {
+            let is_new = !seen.contains(&surface.handle);
+            seen.push(surface.handle.clone());
+            is_new
+        });
+        for surface in &mut surfaces {
+            surface.id = surface_id(surface.handle.as_str());
         }
         Ok(surfaces)
     }
@@ -64,7 +71,8 @@ impl Linux {
         }
         let Some(list) = self.screen_windows(deadline) else { return true };
         list.popups.iter().any(|popup| {
-            popup.pid == Some(pid) && !matches!(popup.kind, WindowKind::Tooltip | WindowKind::Notification | WindowKind::Drag)
+            popup.pid == Some(pid)
+                && !matches!(popup.kind, WindowKind::Tooltip | WindowKind::Notification | WindowKind::Drag)
         })
     }
 
@@ -83,9 +91,10 @@ impl Linux {
             has_safe_actions: true,
         };
         let limits = Limits { max_depth: 20, nodes: MOST_NODES, ..Limits::default() };
+        let prefetches = self.may_prefetch(&owner, manner.toolkit, application.pid, false, deadline)?;
         let surveyed = self.near(&owner, manner.toolkit, deadline, |connection| {
             let mut survey = Survey::new(connection, &manner, limits, deadline.at());
-            if prefetches(manner.toolkit, application.pid, false) {
+            if prefetches {
                 survey.prefetch();
             }
             survey.tree(window.object.clone(), false)
@@ -98,7 +107,8 @@ impl Linux {
                 _ => continue,
             };
             let node = surveyed.tree.node(id);
-            let items = node.children.iter().filter(|&&child| is_item(surveyed.natives[child as usize])).count();
+            let items =
+                node.children.iter().filter(|&&child| is_item(surveyed.natives[child as usize])).count();
             surfaces.push(Surface {
                 id: String::new(),
                 kind,
@@ -109,6 +119,13 @@ impl Linux {
         }
         Ok(())
     }
+}
+
+/// The same for the same surface, whatever else is open and asked for: a hash (FNV-1a) of where it is.
+fn surface_id(handle: &str) -> String {
+    let hash =
+        handle.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("s{hash:08x}")
 }
 
 fn dialog(window: &Candidate) -> Option<Surface> {
@@ -137,12 +154,17 @@ fn is_open_menu(surveyed: &Surveyed, id: NodeId) -> bool {
 }
 
 fn holds_menu(surveyed: &Surveyed, id: NodeId) -> bool {
-    surveyed.tree.subtree(id).skip(1).any(|inner| matches!(surveyed.natives[inner as usize], role::MENU | role::POPUP_MENU))
+    surveyed
+        .tree
+        .subtree(id)
+        .skip(1)
+        .any(|inner| matches!(surveyed.natives[inner as usize], role::MENU | role::POPUP_MENU))
 }
 
 /// A menu that nothing in the window opens is a context menu.
 fn menu_kind(surveyed: &Surveyed, id: NodeId) -> &'static str {
-    let has_opener = matches!(surveyed.natives[id as usize], role::MENU) && surveyed.tree.node(id).name.is_some()
+    let has_opener = matches!(surveyed.natives[id as usize], role::MENU)
+        && surveyed.tree.node(id).name.is_some()
         || surveyed.tree.ancestors(id).any(|ancestor| {
             matches!(
                 surveyed.natives[ancestor as usize],

@@ -20,7 +20,7 @@ use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Cut, Gaps, NativeId, NativeIdKind, Node, NodeId, NumericValue, Tree};
 
 use crate::bus::{
-    ACCESSIBLE, ACTION, CACHE, COMPONENT, Object, SELECTION, TABLE, TEXT, VALUE, object, objects,
+    ACCESSIBLE, ACTION, CACHE, COMPONENT, Object, PROPERTIES, SELECTION, TABLE, TEXT, VALUE, object, objects,
     owned_by, send_get, send_number, send_plain, states, variant_number, variant_string,
 };
 use crate::dbus::{Call, Connection, Failure, Malformed, Message};
@@ -64,6 +64,8 @@ enum Ask {
     States,
     Role,
     Name,
+    /// All properties of `Accessible`: name, description, number of children.
+    All,
     Interfaces,
     Children,
     ChildCount,
@@ -83,6 +85,7 @@ enum Ask {
     /// The name of another object, kept in `others`.
     OtherName(u32),
     SelectedChild,
+    Popup,
     Parent,
     ParentInterfaces,
     /// The item at a corner of what shows of a virtual container: 0 top left, 1 bottom right.
@@ -116,6 +119,8 @@ struct Item {
     attributes: Vec<(String, String)>,
     labelled_by: Vec<u32>,
     selected: Option<u32>,
+    /// The list of a combo box, where that has the selection.
+    popup: Option<Object>,
     children: Vec<u32>,
     child_count: Option<u32>,
     cut: Option<Cut>,
@@ -127,6 +132,10 @@ struct Item {
     children_asked: bool,
     /// Its parent, where that was asked for.
     parent_object: Option<Object>,
+    /// Whether it said that it has none: it was taken out of its window and is kept alive by somebody.
+    is_orphan: bool,
+    /// Whether its description is known, if it has one.
+    has_properties: bool,
 }
 
 /// The visible part of a container that makes its children on demand.
@@ -253,7 +262,8 @@ impl<'a> Survey<'a> {
     /// GTK 4 lists the content when a stack is asked for its children, and the page, an object without a place, when the
     /// content is asked for its parent or the cache is read. Both routes have to give the same tree.
     fn skip_stack_pages(&mut self) {
-        let is_page = |entry: &&Cached| entry.role == role::PANEL && !entry.interfaces.has(Interfaces::COMPONENT);
+        let is_page =
+            |entry: &&Cached| entry.role == role::PANEL && !entry.interfaces.has(Interfaces::COMPONENT);
         let pages: Vec<(Box<str>, Box<str>, i32)> = self
             .cache
             .iter()
@@ -301,7 +311,8 @@ impl<'a> Survey<'a> {
         ids.into_iter()
             .map(|id| {
                 let item = &self.items[id as usize];
-                if item.is_gone || item.states.is_some_and(|states| states & state::DEFUNCT != 0) {
+                let is_defunct = item.states.is_some_and(|states| states & state::DEFUNCT != 0);
+                if item.is_gone || is_defunct || item.is_orphan {
                     return Single::Gone;
                 }
                 if item.role.is_none() || item.states.is_none() || item.gaps.basics {
@@ -350,6 +361,7 @@ impl<'a> Survey<'a> {
             attributes: Vec::new(),
             labelled_by: Vec::new(),
             selected: None,
+            popup: None,
             children: Vec::new(),
             child_count: None,
             cut: None,
@@ -360,6 +372,8 @@ impl<'a> Survey<'a> {
             basics_done: false,
             children_asked: false,
             parent_object: None,
+            is_orphan: false,
+            has_properties: false,
         });
         id
     }
@@ -398,8 +412,15 @@ impl<'a> Survey<'a> {
         self.ask(id, Ask::States);
         // Where most of what exists shows, asking for the state first only costs a round trip.
         if !self.asks_state_first() {
-            for ask in [Ask::Role, Ask::Name, Ask::Interfaces] {
-                self.ask(id, ask);
+            // One answer with name, description and number of children spares most objects two calls, and costs a level a
+            // round trip: it pays where everything is read.
+            let name =
+                if self.descends && self.manner.toolkit.has_atk_bridge() { Ask::All } else { Ask::Name };
+            self.ask(id, Ask::Role);
+            self.ask(id, name);
+            // In browsers the role tells whether it is worth asking.
+            if !self.is_browser() {
+                self.ask(id, Ask::Interfaces);
             }
         }
         // An application that draws an animation answers once a frame: everything at once then saves frames. GTK 4 has no
@@ -411,6 +432,10 @@ impl<'a> Survey<'a> {
                 self.ask(id, Ask::Children);
             }
         }
+    }
+
+    fn is_browser(&self) -> bool {
+        matches!(self.manner.toolkit, Toolkit::Chromium | Toolkit::Gecko)
     }
 
     fn asks_state_first(&self) -> bool {
@@ -437,8 +462,10 @@ impl<'a> Survey<'a> {
             return;
         }
         if self.is_shown(id) {
-            for ask in [Ask::Role, Ask::Name, Ask::Interfaces] {
-                self.ask(id, ask);
+            self.ask(id, Ask::Role);
+            self.ask(id, Ask::Name);
+            if !self.is_browser() {
+                self.ask(id, Ask::Interfaces);
             }
             // The depth limit may turn on role and name only at the edge.
             let item = &self.items[id as usize];
@@ -520,7 +547,8 @@ impl<'a> Survey<'a> {
             // The whole tree is built from the cache at once. Its order is only a guess where there is something to put in
             // order: the ATK bridge numbers children otherwise than it lists them (header bars, scrolled windows).
             let is_complete = item.child_count == Some(children.len() as u32);
-            let is_numbered = children.iter().enumerate().all(|(at, child)| usize::try_from(child.0) == Ok(at));
+            let is_numbered =
+                children.iter().enumerate().all(|(at, child)| usize::try_from(child.0) == Ok(at));
             let is_certain = is_complete
                 && match self.manner.toolkit {
                     Toolkit::Gtk4 => is_numbered,
@@ -591,7 +619,11 @@ impl<'a> Survey<'a> {
         if interfaces.has(Interfaces::COMPONENT) && item.extents.is_none() && toolkit != Toolkit::Gtk4 {
             asks.push(Ask::Extents);
         }
-        if map::wants_actions(number, interfaces, toolkit) {
+        let wants_actions = map::wants_actions(number, interfaces, toolkit);
+        if wants_actions && toolkit == Toolkit::Chromium {
+            // `GetActions` answers with nameless ones. The first is what it is for, every object ends with this one.
+            asks.push(Ask::ActionName(0));
+        } else if wants_actions {
             asks.push(if self.manner.has_safe_actions { Ask::Actions } else { Ask::ActionCount });
         }
         if interfaces.has(Interfaces::TEXT)
@@ -606,17 +638,29 @@ impl<'a> Survey<'a> {
             }
         }
         let is_control = is_control(number);
-        if item.description.is_none() && !self.cache.contains_key(&item.object.path) && (is_control || everything) {
+        if item.description.is_none()
+            && !item.has_properties
+            && !self.cache.contains_key(&item.object.path)
+            && (is_control || everything)
+        {
             asks.push(Ask::Description);
         }
-        if is_control && (matches!(toolkit, Toolkit::Gecko | Toolkit::Chromium) || (is_textual(number) && !has_name)) {
+        if is_control
+            && (matches!(toolkit, Toolkit::Gecko | Toolkit::Chromium) || (is_textual(number) && !has_name))
+        {
             asks.push(Ask::Attributes);
         }
         if is_control && !has_name && toolkit != Toolkit::Gtk4 {
             asks.push(Ask::Relations);
         }
-        if number == role::COMBO_BOX && interfaces.has(Interfaces::SELECTION) {
+        if number == role::COMBO_BOX && matches!(toolkit, Toolkit::Gecko | Toolkit::Chromium) {
+            // The menu inside has the selection. A combo box with text of its own has nothing selected there.
+            asks.push(Ask::Popup);
+        } else if number == role::COMBO_BOX && interfaces.has(Interfaces::SELECTION) {
             asks.push(Ask::SelectedChild);
+        }
+        if wants_actions && toolkit == Toolkit::Chromium {
+            self.items[id as usize].actions = vec![String::new(), "showContextMenu".to_owned()];
         }
         for ask in asks {
             self.ask(id, ask);
@@ -662,7 +706,7 @@ impl<'a> Survey<'a> {
                 | Ask::Corner(_)
                 | Ask::CornerName(_)
                 | Ask::CornerIndex(_) => item.cut = Some(Cut::Budget),
-                Ask::States | Ask::Role | Ask::Name | Ask::Interfaces => {
+                Ask::States | Ask::Role | Ask::Name | Ask::All | Ask::Interfaces => {
                     item.gaps.basics = true;
                     if let Some(parent) = item.parent {
                         self.items[parent as usize].cut = Some(Cut::Budget);
@@ -696,13 +740,21 @@ impl<'a> Survey<'a> {
         let item = &self.items[id as usize];
         let object = &item.object;
         let corner = |which: u8| {
-            self.virtuals.get(&id).and_then(|shown| shown.corners[usize::from(which)].as_ref()).unwrap_or(object)
+            self.virtuals
+                .get(&id)
+                .and_then(|shown| shown.corners[usize::from(which)].as_ref())
+                .unwrap_or(object)
         };
         let connection = &mut *self.connection;
         match ask {
             Ask::States => send_plain(connection, object, ACCESSIBLE, "GetState"),
             Ask::Role => send_plain(connection, object, ACCESSIBLE, "GetRole"),
             Ask::Name => send_get(connection, object, ACCESSIBLE, "Name"),
+            Ask::All => connection.send(&Call {
+                signature: "s",
+                body: &|writer| writer.string(ACCESSIBLE),
+                ..Call::new(&object.bus, &object.path, PROPERTIES, "GetAll")
+            }),
             Ask::Interfaces => send_plain(connection, object, ACCESSIBLE, "GetInterfaces"),
             Ask::Children => send_plain(connection, object, ACCESSIBLE, "GetChildren"),
             Ask::ChildCount => send_get(connection, object, ACCESSIBLE, "ChildCount"),
@@ -734,7 +786,11 @@ impl<'a> Survey<'a> {
             Ask::Attributes => send_plain(connection, object, ACCESSIBLE, "GetAttributes"),
             Ask::Relations => send_plain(connection, object, ACCESSIBLE, "GetRelationSet"),
             Ask::OtherName(other) => send_get(connection, &self.others[other as usize].0, ACCESSIBLE, "Name"),
-            Ask::SelectedChild => send_number(connection, object, SELECTION, "GetSelectedChild", 0),
+            Ask::SelectedChild => {
+                let holder = item.popup.as_ref().unwrap_or(object);
+                send_number(connection, holder, SELECTION, "GetSelectedChild", 0)
+            }
+            Ask::Popup => send_number(connection, object, ACCESSIBLE, "GetChildAtIndex", 0),
             Ask::Parent => send_get(connection, object, ACCESSIBLE, "Parent"),
             Ask::ParentInterfaces => {
                 let parent = item.parent_object.as_ref().unwrap_or(object);
@@ -768,7 +824,7 @@ impl<'a> Survey<'a> {
     fn answered(&mut self, id: u32, ask: Ask, retried: bool, message: Message) {
         match self.take_answer(id, ask, crate::dbus::checked(message)) {
             Ok(()) => {}
-            Err(failure) => self.refused(id, ask, retried, failure),
+            Err(failure) => self.refused(id, ask, retried, &failure),
         }
         let item = &self.items[id as usize];
         if !item.basics_done
@@ -791,8 +847,20 @@ impl<'a> Survey<'a> {
                 self.items[at].states = Some(states(&message)?);
                 self.states_arrived(id);
             }
-            Ask::Role => self.items[at].role = Some(message.body("u")?.u32()?),
+            Ask::Role => {
+                let number = message.body("u")?.u32()?;
+                self.items[at].role = Some(number);
+                if self.is_browser() && self.items[at].interfaces.is_none() {
+                    // Text leaves, half of a page, have a place and nothing else that matters.
+                    if number == role::STATIC && self.descends {
+                        self.items[at].interfaces = Some(Interfaces::COMPONENT);
+                    } else {
+                        self.ask(id, Ask::Interfaces);
+                    }
+                }
+            }
             Ask::Name => self.items[at].name = Some(bounded(variant_string(&message)?)),
+            Ask::All => self.properties_arrived(id, &message)?,
             Ask::Interfaces => self.items[at].interfaces = Some(interfaces(&message)?),
             Ask::Children => {
                 let children = objects(&message, &owner)?;
@@ -861,8 +929,13 @@ impl<'a> Survey<'a> {
                 }
             }
             Ask::Text => {
-                let text = message.body("s")?.string()?.into_owned();
+                let mut text = message.body("s")?.string()?.into_owned();
                 self.text_bytes += text.len() as u64;
+                if self.manner.toolkit == Toolkit::Gecko {
+                    let padding = unpad(&mut text);
+                    let length = self.items[at].text_length.unwrap_or(0);
+                    self.items[at].text_length = Some(length.saturating_sub(padding));
+                }
                 self.items[at].text = Some(text);
             }
             Ask::Current => self.items[at].number[0] = Some(variant_number(&message)?),
@@ -870,7 +943,8 @@ impl<'a> Survey<'a> {
             Ask::Maximum => self.items[at].number[2] = Some(variant_number(&message)?),
             Ask::Increment => self.items[at].number[3] = Some(variant_number(&message)?),
             Ask::Description => {
-                self.items[at].description = Some(bounded(variant_string(&message)?)).filter(|text| !text.is_empty());
+                self.items[at].description =
+                    Some(bounded(variant_string(&message)?)).filter(|text| !text.is_empty());
             }
             Ask::Attributes => {
                 let mut body = message.body("a{ss}")?;
@@ -887,6 +961,13 @@ impl<'a> Survey<'a> {
             Ask::OtherName(other) => {
                 self.others[other as usize].1 = Some(bounded(variant_string(&message)?));
             }
+            Ask::Popup => {
+                let popup = object(&message, &owner)?;
+                if !popup.is_null() {
+                    self.items[at].popup = Some(popup);
+                    self.ask(id, Ask::SelectedChild);
+                }
+            }
             Ask::SelectedChild => {
                 let selected = object(&message, &owner)?;
                 if !selected.is_null() {
@@ -901,7 +982,9 @@ impl<'a> Survey<'a> {
                 }
                 let (bus, path) = body.reference()?;
                 let parent = owned_by(&bus, &path, &owner);
-                if !parent.is_null() {
+                if parent.is_null() {
+                    self.items[at].is_orphan = true;
+                } else {
                     self.items[at].parent_object = Some(parent);
                     self.ask(id, Ask::ParentInterfaces);
                 }
@@ -973,7 +1056,8 @@ impl<'a> Survey<'a> {
             return;
         }
         if let [Some(first), Some(last)] = shown.addresses {
-            let (columns, rows) = (first.0.min(last.0)..=first.0.max(last.0), first.1.min(last.1)..=first.1.max(last.1));
+            let (columns, rows) =
+                (first.0.min(last.0)..=first.0.max(last.0), first.1.min(last.1)..=first.1.max(last.1));
             let mut count = 0;
             for row in rows {
                 for column in columns.clone() {
@@ -993,6 +1077,32 @@ impl<'a> Survey<'a> {
                 self.ask(id, Ask::ChildAt(index));
             }
         }
+    }
+
+    fn properties_arrived(&mut self, id: u32, message: &Message) -> Result<(), Failure> {
+        let mut body = message.body("a{sv}")?;
+        let end = body.array(8)?;
+        let item = &mut self.items[id as usize];
+        let mut name = String::new();
+        while body.more(end) {
+            body.structure()?;
+            let property = body.string()?;
+            let signature = body.signature()?.into_owned();
+            match (property.as_ref(), signature.as_str()) {
+                ("Name", "s") => name = bounded(body.string()?.into_owned()),
+                ("Description", "s") => {
+                    let description = bounded(body.string()?.into_owned());
+                    // All routes tell the same: elsewhere only controls are asked for it.
+                    let is_wanted = item.role.is_none_or(is_control);
+                    item.description = Some(description).filter(|text| !text.is_empty() && is_wanted);
+                }
+                ("ChildCount", "i") => item.child_count = Some(body.i32()?.max(0).cast_unsigned()),
+                (_, other) => body.skip(other)?,
+            }
+        }
+        item.name = Some(name);
+        item.has_properties = true;
+        Ok(())
     }
 
     fn relations_arrived(&mut self, id: u32, message: &Message) -> Result<(), Failure> {
@@ -1028,15 +1138,15 @@ impl<'a> Survey<'a> {
         other
     }
 
-    fn refused(&mut self, id: u32, ask: Ask, retried: bool, failure: Failure) {
+    fn refused(&mut self, id: u32, ask: Ask, retried: bool, failure: &Failure) {
         // Some applications deny an interface under load that they have; once more is enough.
-        let is_spurious = matches!(&failure, Failure::Remote { name, .. }
+        let is_spurious = matches!(failure, Failure::Remote { name, .. }
             if name == "org.freedesktop.DBus.Error.UnknownInterface" || name == "org.freedesktop.DBus.Error.UnknownMethod");
         if is_spurious && !retried && !matches!(ask, Ask::Extents | Ask::Parent | Ask::ParentInterfaces) {
             self.queue.push_back((id, ask, true));
             return;
         }
-        let is_gone = matches!(&failure, Failure::Remote { name, .. }
+        let is_gone = matches!(failure, Failure::Remote { name, .. }
             if matches!(name.as_str(), "org.freedesktop.DBus.Error.NoReply" | "org.freedesktop.DBus.Error.ServiceUnknown"));
         if is_gone {
             self.stopped = Some(Stop::Gone);
@@ -1047,6 +1157,7 @@ impl<'a> Survey<'a> {
             Ask::States | Ask::Role => item.is_gone = true,
             // An object without a name or interfaces is still an object.
             Ask::Name => item.name = Some(String::new()),
+            Ask::All => self.queue.push_back((id, Ask::Name, false)),
             Ask::Interfaces => item.interfaces = Some(Interfaces::COMPONENT),
             Ask::Extents => item.extents = Some((i32::MIN, i32::MIN, -1, -1)),
             Ask::Children | Ask::ChildCount if matches!(failure, Failure::Malformed(_)) => {
@@ -1079,8 +1190,8 @@ impl<'a> Survey<'a> {
             natives.push(item.role.unwrap_or(0));
             let node = tree.push(parent, node);
             // GTK 4 says what a popover is only by the name of its class, GTK 3 by a panel that is modal.
-            let is_modal_panel =
-                item.role == Some(role::PANEL) && item.states.is_some_and(|native| native & state::MODAL != 0);
+            let is_modal_panel = item.role == Some(role::PANEL)
+                && item.states.is_some_and(|native| native & state::MODAL != 0);
             if item.name.as_deref() == Some("GtkPopover") || is_modal_panel {
                 popovers.push(node);
             }
@@ -1102,8 +1213,9 @@ impl<'a> Survey<'a> {
             interfaces: item.interfaces.unwrap_or_default(),
             toolkit: self.manner.toolkit,
             actions: &item.actions,
-            parent_selects: parent
-                .map_or(item.parent_selects, |parent| parent.interfaces.is_some_and(|has| has.has(Interfaces::SELECTION))),
+            parent_selects: parent.map_or(item.parent_selects, |parent| {
+                parent.interfaces.is_some_and(|has| has.has(Interfaces::SELECTION))
+            }),
         }
     }
 
@@ -1119,7 +1231,8 @@ impl<'a> Survey<'a> {
         node.states = map::states_of(&facts, our_role);
         node.capabilities = map::capabilities_of(&facts, our_role);
         node.bounds = self.bounds(item);
-        node.is_web = item.is_web;
+        // Of an object read alone nobody knows what is around it; Gecko's own controls are of the same making.
+        node.is_web = item.is_web || (!self.descends && self.manner.toolkit == Toolkit::Gecko);
         node.index_in_parent = item.index;
         node.cut = item.cut;
         node.children_count = match item.cut {
@@ -1136,9 +1249,11 @@ impl<'a> Survey<'a> {
                 step: item.number[3].unwrap_or(0.0),
             });
         }
-        node.native_id = item.attributes.iter().find(|(name, value)| name == "id" && !value.is_empty()).map(
-            |(_, value)| NativeId { kind: NativeIdKind::AxDomIdentifier, value: value.clone() },
-        );
+        node.native_id = item
+            .attributes
+            .iter()
+            .find(|(name, value)| name == "id" && !value.is_empty())
+            .map(|(_, value)| NativeId { kind: NativeIdKind::AxDomIdentifier, value: value.clone() });
         let text = item.text.as_deref().map(shown_text).filter(|text| !text.trim().is_empty());
         let is_editable = facts.states & state::EDITABLE != 0;
         let own_name = self.own_name(item);
@@ -1146,12 +1261,14 @@ impl<'a> Survey<'a> {
         let (name, description) = name::choose(NameCandidates {
             label: own_name,
             labelled_by: self.label(item),
-            static_text: text.filter(|_| !is_editable && our_role != Role::TextField && our_role != Role::Cell),
+            static_text: text
+                .filter(|_| !is_editable && our_role != Role::TextField && our_role != Role::Cell),
             ..NameCandidates::default()
         });
         node.name = name;
-        node.description = description
-            .or_else(|| item.description.clone().filter(|text| node.name.is_some() && node.name.as_ref() != Some(text)));
+        node.description = description.or_else(|| {
+            item.description.clone().filter(|text| node.name.is_some() && node.name.as_ref() != Some(text))
+        });
         if node.name.is_none() && !self.descends {
             node.name = self.fallback_name(id, &mut node.clone());
         }
@@ -1201,7 +1318,13 @@ impl<'a> Survey<'a> {
         .0
     }
 
-    fn value(&self, item: &Item, our_role: Role, text: Option<String>, own_name: Option<&str>) -> Option<String> {
+    fn value(
+        &self,
+        item: &Item,
+        our_role: Role,
+        text: Option<String>,
+        own_name: Option<&str>,
+    ) -> Option<String> {
         let native = item.states.unwrap_or(0);
         if our_role.is_toggleable() {
             return Some(
@@ -1248,11 +1371,18 @@ fn is_wrapper(item: &Item, toolkit: Toolkit) -> bool {
     let is_group = item.role.is_some_and(|number| {
         matches!(
             number,
-            role::FILLER | role::PANEL | role::SECTION | role::VIEWPORT | role::LAYERED_PANE | role::SCROLL_PANE | 99
+            role::FILLER
+                | role::PANEL
+                | role::SECTION
+                | role::VIEWPORT
+                | role::LAYERED_PANE
+                | role::SCROLL_PANE
+                | 99
         )
     });
     let is_unnamed = item.name.as_deref().is_none_or(|name| {
-        name.trim().is_empty() || (toolkit == Toolkit::Gtk4 && map::is_type_name(name, item.role.unwrap_or(0)))
+        name.trim().is_empty()
+            || (toolkit == Toolkit::Gtk4 && map::is_type_name(name, item.role.unwrap_or(0)))
     });
     is_group && is_unnamed
 }
@@ -1309,7 +1439,10 @@ fn lend_labels(tree: &mut Tree) {
             .map(|inner| tree.node(inner))
             // What lies in an open menu or an expanded section is not the control's own.
             .take_while(|inner| {
-                matches!(inner.role, Role::Group | Role::Image | Role::Button | Role::StaticText | Role::Unknown)
+                matches!(
+                    inner.role,
+                    Role::Group | Role::Image | Role::Button | Role::StaticText | Role::Unknown
+                )
             })
             .find(|inner| inner.role == Role::StaticText && inner.name.is_some())
             .and_then(|inner| inner.name.clone());
@@ -1369,7 +1502,16 @@ fn wants_text(number: u32, native: u64, toolkit: Toolkit, has_name: bool) -> boo
         Toolkit::Chromium => number == role::COMBO_BOX,
         Toolkit::Gecko => matches!(
             number,
-            role::SECTION | role::STATIC | role::LABEL | role::LIST_ITEM | role::TABLE_CELL | 81 | 83 | 105 | 119 | 120
+            role::SECTION
+                | role::STATIC
+                | role::LABEL
+                | role::LIST_ITEM
+                | role::TABLE_CELL
+                | 81
+                | 83
+                | 105
+                | 119
+                | 120
         ),
         _ => true,
     }
@@ -1381,6 +1523,20 @@ fn interfaces(message: &Message) -> Result<Interfaces, Malformed> {
         found.insert_name(&name);
     }
     Ok(found)
+}
+
+/// Takes out the marks that Gecko puts behind each character of more than 16 bits, so that its offsets, which count 16-bit
+/// units, fit a text that counts characters. Says how many there were.
+fn unpad(text: &mut String) -> u32 {
+    let mut removed = 0;
+    let mut follows_wide = false;
+    text.retain(|character| {
+        let is_padding = follows_wide && character == '\u{feff}';
+        follows_wide = character.len_utf16() == 2;
+        removed += u32::from(is_padding);
+        !is_padding
+    });
+    removed
 }
 
 /// Text without the placeholders of embedded objects.
@@ -1405,7 +1561,11 @@ fn bounded(mut text: String) -> String {
 /// A number as a person writes it: no exponent, no trailing zeros.
 fn number_text(number: f64) -> String {
     let rounded = (number * 1e6).round() / 1e6;
-    if rounded == rounded.trunc() && rounded.abs() < 1e15 { format!("{}", rounded as i64) } else { format!("{rounded}") }
+    if rounded.fract().abs() < f64::EPSILON && rounded.abs() < 1e15 {
+        format!("{}", rounded as i64)
+    } else {
+        format!("{rounded}")
+    }
 }
 
 fn cache_items(message: &Message) -> Result<Vec<(Box<str>, Cached)>, Malformed> {
@@ -1452,7 +1612,16 @@ fn cache_items(message: &Message) -> Result<Vec<(Box<str>, Cached)>, Malformed> 
         }
         entries.push((
             path.into(),
-            Cached { parent: parent.into(), index, child_count, interfaces: found, name, role, description, states: native },
+            Cached {
+                parent: parent.into(),
+                index,
+                child_count,
+                interfaces: found,
+                name,
+                role,
+                description,
+                states: native,
+            },
         ));
     }
     Ok(entries)

@@ -11,6 +11,7 @@ pub mod app;
 pub mod cli;
 pub mod desktop;
 pub mod documents;
+pub mod fake;
 pub mod look;
 pub mod wait;
 

@@ -20,7 +20,7 @@ use agent_desktop_core::tree::{Handle, Node};
 use super::evidence::{STATE_LIMIT, click_had_effect, watch};
 use super::{Done, Request, read};
 use crate::context::Context;
-use crate::resolve::{Loaded, Resolved};
+use crate::resolve::{self, Loaded, Resolved};
 
 /// How long a context menu may take to appear.
 const MENU_LIMIT: Duration = Duration::from_millis(600);
@@ -104,9 +104,9 @@ impl Performer<'_, '_> {
     }
 
     pub(super) fn point(&self) -> Point {
-        self.report.verified_point.unwrap_or_else(|| {
-            self.node().bounds.map(|bounds| bounds.center()).unwrap_or(Point { x: 0.0, y: 0.0 })
-        })
+        self.report
+            .verified_point
+            .unwrap_or_else(|| self.node().bounds.map_or(Point { x: 0.0, y: 0.0 }, |bounds| bounds.center()))
     }
 
     pub(super) fn pointer_click(
@@ -126,14 +126,6 @@ impl Performer<'_, '_> {
     /// Open menus and dialogs. A listing that fails never fails the action.
     pub(super) fn surfaces(&self, kind: Option<SurfaceKind>) -> Vec<Surface> {
         self.context.platform.surfaces(&self.loaded.app(), kind, self.context.deadline).unwrap_or_default()
-    }
-
-    pub(super) fn failed(&self, what: String) -> Error {
-        Error::new(ErrorCode::ActionFailed, what).delivery(Delivery::Unverified)
-    }
-
-    pub(super) fn done(&self, steps: Vec<Step>, after: Option<Node>) -> Done {
-        Done { steps, after, surfaces: Vec::new() }
     }
 
     fn click(&self) -> Result<Done> {
@@ -180,14 +172,14 @@ impl Performer<'_, '_> {
     fn focus(&self) -> Result<Done> {
         if self.node().states.has(State::Focused) {
             let step = Step::semantic("focus", StepOutcome::Skipped).verified(true);
-            return Ok(self.done(vec![step], Some(self.node().clone())));
+            return Ok(done(vec![step], Some(self.node().clone())));
         }
         let step = self
             .send(&self.resolved.handle, &Operation::Focus)?
             .ok_or_else(|| self.not_offered("the keyboard focus"))?;
         let (after, was_seen) =
             watch(self.context, self.resolved, STATE_LIMIT, |node| node.states.has(State::Focused))?;
-        Ok(self.done(vec![step.verified(was_seen)], after))
+        Ok(done(vec![step.verified(was_seen)], after))
     }
 
     /// Toggle (`None`), check or uncheck.
@@ -197,10 +189,20 @@ impl Performer<'_, '_> {
         let before = self.node();
         if wanted == Some(is_on(before)) && !is_mixed(before) {
             let step = Step::semantic("toggle", StepOutcome::Skipped).verified(true);
-            return Ok(self.done(vec![step], Some(before.clone())));
+            return Ok(done(vec![step], Some(before.clone())));
+        }
+        if wanted == Some(false) && before.role == Role::RadioButton {
+            return Err(Error::new(
+                ErrorCode::ActionNotSupported,
+                format!("{} goes off only when another one of its group is chosen", self.subject()),
+            )
+            .hint("check the one that is to be chosen instead")
+            .delivery(Delivery::NotDelivered));
         }
         let mut steps = Vec::new();
         // A third state may lie between the two that can be asked for.
+        let state = |node: &Node| (is_on(node), is_mixed(node));
+        let mut from = state(before);
         for _ in 0..3 {
             let step = if self.by(Route::Pointer) {
                 self.pointer_click("pointer_click", self.point(), MouseButton::Left, 1)?
@@ -208,38 +210,24 @@ impl Performer<'_, '_> {
                 self.send(&self.resolved.handle, &Operation::Toggle)?
                     .ok_or_else(|| self.not_offered("toggling"))?
             };
-            let from = match steps.is_empty() {
-                true => (is_on(before), is_mixed(before)),
-                false => read(self.context, self.resolved, self.context.deadline)?
-                    .map_or((is_on(before), is_mixed(before)), |node| (is_on(&node), is_mixed(&node))),
-            };
-            let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, |node| match wanted {
-                Some(wanted) => is_on(node) == wanted && !is_mixed(node),
-                None => (is_on(node), is_mixed(node)) != from,
-            })?;
-            steps.push(step.verified(was_seen));
-            if was_seen {
-                return Ok(self.done(steps, after));
-            }
-            let moved_on = after.as_ref().is_some_and(|node| (is_on(node), is_mixed(node)) != from);
-            if wanted.is_none() || !moved_on {
-                return match after {
-                    Some(after) => Err(self.failed(format!(
-                        "{} was toggled and is still {}",
-                        self.subject(),
-                        if is_mixed(&after) {
-                            "indeterminate"
-                        } else if is_on(&after) {
-                            "on"
-                        } else {
-                            "off"
-                        }
-                    ))),
-                    None => Ok(self.done(steps, None)),
+            let (after, has_changed) =
+                watch(self.context, self.resolved, STATE_LIMIT, |node| state(node) != from)?;
+            steps.push(step.verified(has_changed));
+            let Some(after) = after else { return Ok(done(steps, None)) };
+            if !has_changed {
+                let now = match state(&after) {
+                    (_, true) => "indeterminate",
+                    (true, _) => "on",
+                    (false, _) => "off",
                 };
+                return Err(failed(format!("{} was toggled and is still {now}", self.subject())));
+            }
+            from = state(&after);
+            if wanted.is_none_or(|wanted| from == (wanted, false)) {
+                return Ok(done(steps, Some(after)));
             }
         }
-        Err(self.failed(format!("{} does not reach the state asked for", self.subject())))
+        Err(failed(format!("{} does not reach the state asked for", self.subject())))
     }
 
     fn set_expanded(&self, open: bool) -> Result<Done> {
@@ -249,7 +237,7 @@ impl Performer<'_, '_> {
             let step = Step::semantic(label, StepOutcome::Skipped).verified(true);
             // A combo box that never says it is expanded may be open all the same.
             if open || self.node().role != Role::ComboBox || self.surfaces(None).is_empty() {
-                return Ok(self.done(vec![step], Some(self.node().clone())));
+                return Ok(done(vec![step], Some(self.node().clone())));
             }
         }
         let before = self.surfaces(None).len();
@@ -266,13 +254,20 @@ impl Performer<'_, '_> {
                     .ok_or_else(|| self.not_offered(if open { "expanding" } else { "collapsing" }))?,
             );
         }
-        let (after, mut was_seen) =
+        let (mut after, mut was_seen) =
             watch(self.context, self.resolved, STATE_LIMIT, |node| is_open(node) == open)?;
+        // Qt makes the items of a tree anew when it changes: the same item is another object then.
+        if after.is_none()
+            && let Ok(again) = resolve::attempt(self.context, self.loaded, self.context.deadline)
+        {
+            was_seen = is_open(&again.node) == open;
+            after = Some(again.node);
+        }
         let surfaces = self.surfaces(None);
         // Some combo boxes and menu buttons have no such state; their list is seen instead.
         was_seen |= if open { surfaces.len() > before } else { surfaces.len() < before };
         if !was_seen && after.as_ref().is_some_and(|node| node.role == Role::TreeItem) {
-            return Err(self.failed(format!(
+            return Err(failed(format!(
                 "{} did not {}",
                 self.subject(),
                 if open { "expand" } else { "collapse" }
@@ -293,7 +288,7 @@ impl Performer<'_, '_> {
             };
             let step = self
                 .input("pointer_wheel", &Input::Wheel { at: self.point(), dy, dx, modifiers: Vec::new() })?;
-            return Ok(self.done(vec![step], None));
+            return Ok(done(vec![step], None));
         }
         let mut steps = Vec::new();
         for _ in 0..amount {
@@ -325,7 +320,7 @@ impl Performer<'_, '_> {
         }
         // One line for a thousand equal ones.
         steps.truncate(1);
-        Ok(self.done(steps, read(self.context, self.resolved, self.context.deadline)?))
+        Ok(done(steps, read(self.context, self.resolved, self.context.deadline)?))
     }
 
     fn scroll_to(&self) -> Result<Done> {
@@ -341,10 +336,10 @@ impl Performer<'_, '_> {
         let step = self.send(&self.resolved.handle, &Operation::ScrollIntoView)?;
         let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, is_in_view)?;
         match step {
-            Some(step) => Ok(self.done(vec![step.verified(was_seen)], after)),
+            Some(step) => Ok(done(vec![step.verified(was_seen)], after)),
             None if was_seen => {
                 let step = Step::semantic("scroll_into_view", StepOutcome::Skipped).verified(true);
-                Ok(self.done(vec![step], after))
+                Ok(done(vec![step], after))
             }
             None => Err(Error::new(
                 ErrorCode::ActionNotSupported,
@@ -396,13 +391,14 @@ impl Performer<'_, '_> {
         };
         let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, is_set)?;
         if was_seen {
-            return Ok(self.done(vec![step.verified(true)], after));
+            return Ok(done(vec![step.verified(true)], after));
         }
         match after.as_ref().and_then(|node| node.number) {
-            Some(number) => Err(self
-                .failed(format!("{} was set and stands at {}", self.subject(), number.current))
-                .hint("it may move in steps; ask for a number it can stand at")),
-            None => Ok(self.done(vec![step.verified(false)], after)),
+            Some(number) => {
+                Err(failed(format!("{} was set and stands at {}", self.subject(), number.current))
+                    .hint("it may move in steps; ask for a number it can stand at"))
+            }
+            None => Ok(done(vec![step.verified(false)], after)),
         }
     }
 
@@ -414,17 +410,21 @@ impl Performer<'_, '_> {
             if is_secret {
                 node.text_length.unwrap_or(0) == wanted_length
             } else {
-                same_text(node.value.as_deref().unwrap_or(""), wanted)
+                let has = node.value.as_deref().unwrap_or("");
+                same_text(has, wanted)
+                    || ((node.role == Role::Cell || node.role.is_numeric()) && same_number(has, wanted))
             }
         };
         let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, is_set)?;
         let can_be_read = after
             .as_ref()
             .is_some_and(|node| !node.gaps.value && (node.text_length.is_some() || node.value.is_some()));
-        if !was_seen && can_be_read {
+        // A cell shows its text in a format of its own, and the result of a formula.
+        let was_taken = self.node().role == Role::Cell
+            && after.as_ref().is_some_and(|node| node.value != self.node().value);
+        if !was_seen && can_be_read && !was_taken {
             let length = after.as_ref().and_then(|node| node.text_length).unwrap_or(0);
-            return Err(self
-                .failed(format!(
+            return Err(failed(format!(
                     "{} took the text and does not have it: it reads {length} characters, {wanted_length} were sent",
                     self.subject()
                 ))
@@ -434,7 +434,7 @@ impl Performer<'_, '_> {
                 .detail("sent_characters", wanted_length));
         }
         let steps = steps.into_iter().map(|step| step.verified(was_seen)).collect();
-        Ok(self.done(steps, after))
+        Ok(done(steps, after))
     }
 
     fn type_text(&self, text: &str) -> Result<Done> {
@@ -469,19 +469,20 @@ impl Performer<'_, '_> {
             .is_some_and(|node| !node.gaps.value && (node.text_length.is_some() || node.value.is_some()));
         if !was_seen && can_be_read && count > 0 {
             let has = after.as_ref().and_then(|node| node.text_length).unwrap_or(0);
-            return Err(self
-                .failed(format!(
-                    "{} does not have what was typed: it had {had} characters and has {has}, {count} were sent",
-                    self.subject()
-                ))
-                .hint("it may limit or reformat its text, or ignore the accessibility interface; look at it, \
-                       or add --headed to type with the keyboard")
-                .detail("characters_before", had)
-                .detail("characters_after", has)
-                .detail("characters_sent", count));
+            return Err(failed(format!(
+                "{} does not have what was typed: it had {had} characters and has {has}, {count} were sent",
+                self.subject()
+            ))
+            .hint(
+                "it may limit or reformat its text, or ignore the accessibility interface; look at it, \
+                       or add --headed to type with the keyboard",
+            )
+            .detail("characters_before", had)
+            .detail("characters_after", has)
+            .detail("characters_sent", count));
         }
         let steps = steps.into_iter().map(|step| step.verified(was_seen)).collect();
-        Ok(self.done(steps, after))
+        Ok(done(steps, after))
     }
 
     /// Types with the keyboard, into the element once it has the focus.
@@ -546,6 +547,21 @@ impl Performer<'_, '_> {
             watch(self.context, self.resolved, STATE_LIMIT, |node| node.states.has(State::Focused))?;
         Ok(step.verified(has_focus))
     }
+}
+
+/// It was done, and did not have its effect.
+pub(super) fn failed(what: String) -> Error {
+    Error::new(ErrorCode::ActionFailed, what).delivery(Delivery::Unverified)
+}
+
+/// What was done, with nothing open afterwards.
+pub(super) fn done(steps: Vec<Step>, after: Option<Node>) -> Done {
+    Done { steps, after, surfaces: Vec::new() }
+}
+
+/// Whether two texts write the same number.
+fn same_number(one: &str, other: &str) -> bool {
+    matches!((one.trim().parse::<f64>(), other.trim().parse::<f64>()), (Ok(one), Ok(other)) if one.to_bits() == other.to_bits())
 }
 
 /// Whether two texts are the same to a person: line ends and trailing line breaks aside.

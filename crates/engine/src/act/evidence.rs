@@ -19,6 +19,8 @@ use crate::resolve::Resolved;
 pub(super) const STATE_LIMIT: Duration = Duration::from_millis(600);
 /// How long a click may take to show an effect on its element or its windows. Longer than a Qt button's animation.
 pub(super) const CLICK_LIMIT: Duration = Duration::from_millis(200);
+/// After how many looks at the element the windows are looked at as well.
+const WINDOWS_LOOK: u32 = 2;
 /// Pause between two looks.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -85,7 +87,12 @@ pub(super) fn click_had_effect(
 ) -> Result<(Option<Node>, bool)> {
     let until = context.deadline.within(context.now(), CLICK_LIMIT);
     let before = outline_of(&resolved.windows);
+    let has_changed = |context: &Context<'_>| {
+        let windows = context.platform.windows(Some(app), context.deadline);
+        windows.is_ok_and(|windows| outline_of(&windows) != before)
+    };
     let mut last = None;
+    let mut looks = 0;
     loop {
         match read(context, resolved, context.deadline) {
             Ok(Some(node)) => {
@@ -100,11 +107,13 @@ pub(super) fn click_had_effect(
             Err(error) if error.is_retryable() => return Ok((last, false)),
             Err(error) => return Err(error),
         }
+        // Windows cost more to look at than the element: once when most effects have shown, and at the end.
+        looks += 1;
+        if looks == WINDOWS_LOOK && has_changed(context) {
+            return Ok((last, true));
+        }
         if !context.pause_until(until, POLL * 2) {
-            // The last look is at the windows: they cost more than the element.
-            let windows = context.platform.windows(Some(app), context.deadline);
-            let has_changed = windows.is_ok_and(|windows| outline_of(&windows) != before);
-            return Ok((last, has_changed));
+            return Ok((last, has_changed(context)));
         }
     }
 }

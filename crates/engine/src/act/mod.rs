@@ -162,6 +162,7 @@ fn wait_until_actionable(
     waited: &mut Waited,
 ) -> Result<()> {
     let mut stability = Stability::default();
+    let mut before: Option<Blocked> = None;
     loop {
         waited.resolve_attempts += 1;
         let (last, pause) = match resolve::attempt(context, loaded, context.deadline) {
@@ -173,6 +174,10 @@ fn wait_until_actionable(
                 }
                 // Scrolling is tried under the lease; everything else has to pass on its own.
                 if report.scrolling_may_help() && only_visibility_blocks(&report) {
+                    return Ok(());
+                }
+                // So is raising its window.
+                if raising_may_help(context, &resolved, &report) {
                     return Ok(());
                 }
                 let error =
@@ -187,11 +192,16 @@ fn wait_until_actionable(
                 waited.was_ambiguous |= error.code() == ErrorCode::AmbiguousTarget;
                 (Blocked { phase: "resolve", error, report: None }, POLL)
             }
+            // Cut off by the deadline: what was seen before tells more.
+            Err(error) if error.code() == ErrorCode::Timeout && before.is_some() => {
+                return Err(before.map_or(error, |before| before.timed_out(context)));
+            }
             Err(error) => return Err(error),
         };
         if !context.pause(pause) {
             return Err(last.timed_out(context));
         }
+        before = Some(last);
     }
 }
 
@@ -231,6 +241,16 @@ impl Blocked {
         }
         timeout
     }
+}
+
+/// Whether nothing but another window is in the way of the pointer, and not one that has to be answered first.
+fn raising_may_help(context: &Context<'_>, resolved: &Resolved, report: &Report) -> bool {
+    context.options.headed
+        && modal_cover(resolved, report.action).is_none()
+        && report.checks.iter().filter(|check| check.blocks()).all(|check| {
+            let cover = check.occluder.as_ref().map(|occluder| occluder.role);
+            matches!(cover, Some(Role::Window | Role::Dialog))
+        })
 }
 
 fn only_visibility_blocks(report: &Report) -> bool {
@@ -345,6 +365,7 @@ fn final_check(
     }
     let mut stability = Stability::default();
     let mut has_scrolled = false;
+    let mut has_raised = false;
     loop {
         let report = look(context, &resolved, action, &mut stability)?;
         if report.is_actionable() {
@@ -365,6 +386,14 @@ fn final_check(
                 )?;
             }
             context.pause(POLL_STABILITY);
+            resolved = resolve::resolve(context, loaded)?;
+            continue;
+        }
+        if focus && !has_raised && raising_may_help(context, &resolved, &report) {
+            // It may have the focus and lie below another window all the same.
+            has_raised = true;
+            context.platform.window_operation(&resolved.window, WindowOperation::Focus, context.deadline)?;
+            context.pause(POLL);
             resolved = resolve::resolve(context, loaded)?;
             continue;
         }

@@ -18,7 +18,7 @@ use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Handle, Node, NodeId, Tree};
 
 use super::Done;
-use super::dispatch::Performer;
+use super::dispatch::{Performer, done, failed};
 use super::evidence::STATE_LIMIT;
 use super::read;
 use crate::resolve::Resolved;
@@ -56,7 +56,7 @@ impl Performer<'_, '_> {
         let is_combo = matches!(self.node().role, Role::ComboBox | Role::MenuButton);
         if is_combo && self.shows(value)? {
             let step = Step::semantic("select", StepOutcome::Skipped).verified(true);
-            return Ok(self.done(vec![step], read(self.context, self.resolved, self.context.deadline)?));
+            return Ok(done(vec![step], read(self.context, self.resolved, self.context.deadline)?));
         }
         if self.by(Route::Pointer) {
             return self.choose_with_pointer(value);
@@ -66,7 +66,7 @@ impl Performer<'_, '_> {
             Found::One(item) => {
                 if item.states.has(State::Selected) && !is_combo {
                     let step = Step::semantic("select", StepOutcome::Skipped).verified(true);
-                    return Ok(self.done(vec![step], Some(self.node().clone())));
+                    return Ok(done(vec![step], Some(self.node().clone())));
                 }
                 let step = self.choose(&item)?;
                 self.judge(vec![step], &item, value)
@@ -122,10 +122,10 @@ impl Performer<'_, '_> {
         }
         self.send(&item.handle, &Operation::Activate)?.ok_or_else(|| {
             Error::new(
-                ErrorCode::ActionNotSupported,
-                format!("the item of {} offers no way to choose it", self.subject()),
+                ErrorCode::PolicyDenied,
+                format!("an item of {} can be chosen only with the mouse pointer", self.subject()),
             )
-            .hint("add --headed to choose it with the mouse")
+            .hint("add --headed if the mouse and the keyboard of this desktop may be used")
             .delivery(Delivery::NotDelivered)
         })
     }
@@ -170,12 +170,10 @@ impl Performer<'_, '_> {
         let until = self.context.deadline.within(self.context.now(), STATE_LIMIT * 2);
         let mut names = Vec::new();
         loop {
-            let mut trees = vec![self.look(Some(self.resolved.handle.clone()), false)?];
-            if trees[0].len() < 2 {
-                trees.push(self.look(None, false)?);
-            }
-            for tree in &trees {
-                match self.find(tree, value)? {
+            // The open list is part of the box, or stands elsewhere in the window; a closed one may show its choice only.
+            for root in [Some(self.resolved.handle.clone()), None] {
+                let tree = self.look(root, false)?;
+                match self.find(&tree, value)? {
                     Found::One(item) => {
                         if let Some(bounds) = item.bounds.filter(|bounds| !bounds.is_empty()) {
                             steps[0].verified = Some(true);
@@ -188,7 +186,7 @@ impl Performer<'_, '_> {
                             return self.judge(steps, &item, value);
                         }
                     }
-                    Found::None(seen) if !seen.is_empty() => names = seen,
+                    Found::None(seen) if seen.len() > names.len() => names = seen,
                     Found::None(_) => {}
                 }
             }
@@ -239,14 +237,13 @@ impl Performer<'_, '_> {
         let after = read(self.context, self.resolved, self.context.deadline)?;
         if !was_seen && self.node().role == Role::ComboBox {
             let shown = self.shown()?;
-            return Err(self
-                .failed(format!(
-                    "{} still shows {}",
-                    self.subject(),
-                    shown.as_deref().map_or("nothing".to_owned(), |shown| outline::quote(shown, 60))
-                ))
-                .kind("select_value_not_observed")
-                .hint("its list obeys only the mouse or the keyboard; add --headed"));
+            return Err(failed(format!(
+                "{} still shows {}",
+                self.subject(),
+                shown.as_deref().map_or("nothing".to_owned(), |shown| outline::quote(shown, 60))
+            ))
+            .kind("select_value_not_observed")
+            .hint("its list obeys only the mouse or the keyboard; add --headed"));
         }
         let mut steps = steps;
         if let Some(last) = steps.last_mut() {

@@ -6,6 +6,7 @@ use agent_desktop_core::action::Action;
 use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::platform::Input;
+use agent_desktop_core::refs::RefTarget;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run};
@@ -116,7 +117,9 @@ impl Run for Drag {
                 (None, Some(point)) => {
                     parse_point(point)?;
                 }
-                (Some(_), None) => {}
+                (Some(reference), None) => {
+                    RefTarget::parse(reference, self.snapshot.as_deref())?;
+                }
             }
         }
         if self.duration.is_some_and(|duration| duration > 60_000) {

@@ -233,6 +233,23 @@ impl Find {
         Ok(Observed { window: resolved.window, surface: stored.entry.source_surface, observation })
     }
 
+    /// What to do when nothing matched.
+    fn advise(&self, context: &Context<'_>, query: &Query, observed: &Observed) -> Option<String> {
+        if observed.observation.needs_activation {
+            return Some(observe::ACTIVATION.to_owned());
+        }
+        if !self.all
+            && let Ok(whole) = (Find { all: true, ..self.clone() }).observe(context)
+        {
+            let hidden = query::evaluate(query, &whole.observation.tree).ids.len();
+            if hidden > 0 {
+                let that = if hidden == 1 { "1 that does not show matches" } else { "some that do not show match" };
+                return Some(format!("{that}: add --all; clicking, or scroll-to, brings into view what is scrolled out"));
+            }
+        }
+        query::explain(query, &observed.observation.tree)
+    }
+
     /// Observes until the answer is certain, or the deadline.
     fn search(&self, context: &Context<'_>, query: &Query) -> Result<(Observed, Selected)> {
         let selection = self.selection()?;
@@ -308,6 +325,9 @@ impl Run for Find {
         if self.root.is_some() && (self.app.is_some() || self.window_id.is_some()) {
             return Err(Error::invalid("--root names its window itself: leave --app and --window-id out"));
         }
+        if let Some(root) = &self.root {
+            RefTarget::parse(root, self.snapshot.as_deref())?;
+        }
         self.selection()?;
         self.query().map(|_| ())
     }
@@ -333,7 +353,7 @@ impl Run for Find {
         )?;
         let nothing = if selected.total == 0 {
             let roles = || query::roles_present(tree).into_iter().map(Role::as_str).collect();
-            Nothing { roles_present: query.role.map(|_| roles()), suggestion: query::explain(&query, tree) }
+            Nothing { roles_present: query.role.map(|_| roles()), suggestion: self.advise(context, &query, &observed) }
         } else {
             Nothing::default()
         };

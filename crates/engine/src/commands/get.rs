@@ -3,6 +3,7 @@
 use agent_desktop_core::action::Capability;
 use agent_desktop_core::error::{Error, Result};
 use agent_desktop_core::outline::{self, LINE_TEXT};
+use agent_desktop_core::refs::RefTarget;
 use agent_desktop_core::state::State;
 use agent_desktop_core::tree::Node;
 use serde::{Deserialize, Serialize};
@@ -126,6 +127,7 @@ impl Run for Get {
     type Reply = GetReply;
 
     fn check(&self, _: &Options) -> Result<()> {
+        RefTarget::parse(&self.ref_id, self.snapshot.as_deref())?;
         self.property().map(|_| ())
     }
 

@@ -3,6 +3,7 @@
 use agent_desktop_core::action::Action;
 use agent_desktop_core::error::{Error, Result};
 use agent_desktop_core::platform::Input;
+use agent_desktop_core::refs::RefTarget;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run};
@@ -57,7 +58,7 @@ impl Run for Hover {
             return Err(Error::invalid("--duration is not supported: the pointer stays where it is put"));
         }
         match (&self.ref_id, &self.xy) {
-            (Some(_), _) => Ok(()),
+            (Some(reference), _) => RefTarget::parse(reference, self.snapshot.as_deref()).map(|_| ()),
             (None, Some(xy)) => parse_point(xy).map(|_| ()),
             (None, None) => Err(Error::invalid("hover needs a ref or --xy")),
         }

@@ -2,6 +2,7 @@
 
 use agent_desktop_core::action::Capability;
 use agent_desktop_core::error::{Error, Result};
+use agent_desktop_core::refs::RefTarget;
 use agent_desktop_core::state::State;
 use agent_desktop_core::tree::Node;
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,7 @@ impl Run for Is {
     type Reply = IsReply;
 
     fn check(&self, _: &Options) -> Result<()> {
+        RefTarget::parse(&self.ref_id, self.snapshot.as_deref())?;
         self.question().map(|_| ())
     }
 

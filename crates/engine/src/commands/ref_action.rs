@@ -26,6 +26,10 @@ macro_rules! ref_action {
         impl super::Run for $type {
             type Reply = crate::wait_for::Answer<crate::action_reply::ActionReply>;
 
+            fn check(&self, _: &crate::context::Options) -> agent_desktop_core::error::Result<()> {
+                agent_desktop_core::refs::RefTarget::parse(&self.ref_id, self.snapshot.as_deref()).map(|_| ())
+            }
+
             fn run(&self, context: &crate::context::Context<'_>) -> agent_desktop_core::error::Result<Self::Reply> {
                 let request = crate::act::Request::Plain($action);
                 let snapshot = self.snapshot.as_deref();

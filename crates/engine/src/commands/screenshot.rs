@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result};
 use agent_desktop_core::geometry::Rect;
 use agent_desktop_core::platform::{CaptureTarget, Display, Image, Window};
+use agent_desktop_core::refs::RefTarget;
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
 
@@ -186,6 +187,9 @@ impl Run for Screenshot {
         }
         if self.ref_id.is_some() && (self.names_window() || self.region.is_some()) {
             return Err(Error::invalid("--ref excludes --app, --window-id and --region"));
+        }
+        if let Some(reference) = &self.ref_id {
+            RefTarget::parse(reference, self.snapshot.as_deref())?;
         }
         if let Some(region) = &self.region {
             parse_region(region)?;

@@ -60,6 +60,7 @@ impl Run for Scroll {
     type Reply = Answer<ActionReply>;
 
     fn check(&self, _: &Options) -> Result<()> {
+        agent_desktop_core::refs::RefTarget::parse(&self.ref_id, self.snapshot.as_deref())?;
         if !(1..=1000).contains(&self.amount) {
             return Err(Error::invalid(format!("the amount {} is not between 1 and 1000", self.amount)));
         }

@@ -4,7 +4,7 @@ use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::filter::{Filter, Filtered};
 use agent_desktop_core::outline::{self, Header, Style};
 use agent_desktop_core::platform::{Limits, Scope, Stop, SurfaceKind, Window};
-use agent_desktop_core::refs::{Issued, RefMap, Stale};
+use agent_desktop_core::refs::{Issued, RefMap, RefTarget, Stale};
 use agent_desktop_core::tree::Tree;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -24,10 +24,6 @@ const MAX_DEPTH: u8 = 50;
 /// Levels of a skeleton.
 const SKELETON_DEPTH: u8 = 3;
 
-const fn default_depth() -> u8 {
-    DEPTH
-}
-
 /// Read a window as a tree, with refs for what can be operated.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
@@ -40,7 +36,7 @@ pub struct Snapshot {
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     pub window_id: Option<String>,
     /// How many levels to show, 0 to 50.
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = default_depth()))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = DEPTH))]
     pub max_depth: u8,
     /// Show where everything is.
     #[cfg_attr(feature = "clap", arg(long))]
@@ -212,6 +208,9 @@ impl Run for Snapshot {
         if self.root.is_some() && (self.app.is_some() || self.window_id.is_some()) {
             return Err(Error::invalid("--root names its window itself: leave --app and --window-id out"));
         }
+        if let Some(root) = &self.root {
+            RefTarget::parse(root, self.snapshot.as_deref())?;
+        }
         if self.snapshot.is_some() && self.root.is_none() {
             return Err(Error::invalid("--snapshot is the snapshot of --root: there is no --root"));
         }
@@ -291,6 +290,7 @@ impl Serialize for SnapshotReply {
         }
         if observation.needs_activation {
             map.serialize_entry("renderer_accessibility_activation_required", &true)?;
+            map.serialize_entry("suggestion", observe::ACTIVATION)?;
         }
         if let Some(waited) = &self.waited {
             map.serialize_entry("elapsed_ms", &waited.elapsed_ms)?;
@@ -325,6 +325,12 @@ impl Reply for SnapshotReply {
             refs_cut: self.issued.is_cut(),
         };
         let style = Style { include_bounds: self.include_bounds };
-        Some(outline::render(&header, &observation.tree, &self.view, &self.issued, style))
+        let mut text = outline::render(&header, &observation.tree, &self.view, &self.issued, style);
+        if observation.needs_activation {
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+            text.push_str(observe::ACTIVATION);
+        }
+        Some(text)
     }
 }

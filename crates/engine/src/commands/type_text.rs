@@ -35,6 +35,7 @@ impl Run for TypeText {
     type Reply = Answer<ActionReply>;
 
     fn check(&self, _: &Options) -> Result<()> {
+        agent_desktop_core::refs::RefTarget::parse(&self.ref_id, self.snapshot.as_deref())?;
         check_text(&self.text, 10_000)
     }
 

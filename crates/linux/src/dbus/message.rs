@@ -54,10 +54,6 @@ impl<'a> Writer<'a> {
         self.buffer.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(crate) fn bool(&mut self, value: bool) {
-        self.u32(u32::from(value));
-    }
-
     /// Appends a string. D-Bus text cannot contain NUL; callers have refused it before.
     pub(crate) fn string(&mut self, text: &str) {
         self.u32(text.len() as u32);
@@ -142,8 +138,6 @@ pub struct Message {
     pub(crate) kind: Kind,
     /// The serial of the call that this answers; 0 if it answers none.
     pub(crate) reply_to: u32,
-    /// The serial that its sender gave it.
-    pub(crate) serial: u32,
     signature: String,
     /// Name of the error, for errors.
     pub(crate) error_name: String,
@@ -193,7 +187,7 @@ impl Message {
             _ => return Err(Malformed("type")),
         };
         let mut reader = Reader { data: &data, position: 8, start: 0, big_endian };
-        let serial = reader.u32()?;
+        reader.u32()?; // the sender's serial
         let fields = reader.u32()? as usize;
         let end = 16 + fields;
         let (mut reply_to, mut signature, mut error_name) = (0, String::new(), String::new());
@@ -224,7 +218,7 @@ impl Message {
         if body > data.len() {
             return Err(Malformed("header"));
         }
-        Ok(Message { body, big_endian, kind, reply_to, serial, signature, error_name, data })
+        Ok(Message { data, body, big_endian, kind, reply_to, signature, error_name })
     }
 
     /// Reads the body, if it has this signature.
@@ -462,7 +456,7 @@ mod tests {
             },
             ..Call::new(":1.2", "/a", "b.c", "D")
         });
-        assert_eq!((message.kind, message.serial), (Kind::Call, 7));
+        assert_eq!(message.kind, Kind::Call);
         let mut body = message.body("sud").unwrap();
         assert_eq!(body.string().unwrap(), "ä");
         assert_eq!(body.u32().unwrap(), 5);

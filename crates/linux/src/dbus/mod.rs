@@ -11,5 +11,5 @@ mod message;
 
 pub(crate) use address::session_bus_addresses;
 pub(crate) use connection::{Connection, Failure, checked};
-pub use message::{Malformed, Message, Reader};
 pub(crate) use message::Call;
+pub use message::{Malformed, Message, Reader};

@@ -20,7 +20,7 @@ const UNICODE: Keysym = 0x0100_0000;
 
 /// Bits of the real modifiers.
 pub(super) const SHIFT: u8 = 1;
-const LOCK: u8 = 1 << 1;
+pub(super) const LOCK: u8 = 1 << 1;
 const CONTROL: u8 = 1 << 2;
 
 /// The keysym that stands for a character; `None` for control characters other than newline and tabulator.
@@ -123,21 +123,39 @@ pub(super) struct Keymap {
     pub(super) modifier_keycodes: Vec<(u8, u8)>,
     /// The real modifier of `NumLock`, which typing leaves alone.
     pub(super) number_lock: u8,
-    /// Keycodes without a symbol, neighbours together.
-    pub(super) spare: Vec<u8>,
+    /// Places for symbols that the layout lacks, those without modifiers first.
+    pub(super) slots: Vec<Slot>,
+}
+
+/// A level of a keycode without symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) keycode: u8,
+    /// Counted from 0.
+    pub(super) level: usize,
+    /// What to hold to reach it.
+    pub(super) modifiers: u8,
+}
+
+impl Slot {
+    pub(super) fn stroke(self) -> Stroke {
+        Stroke { keycode: self.keycode, modifiers: self.modifiers }
+    }
 }
 
 /// Symbols to put on spare keycodes, and what to press once they are there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Batch {
-    pub(super) bindings: Vec<(u8, Keysym)>,
+    pub(super) bindings: Vec<(Slot, Keysym)>,
     pub(super) strokes: Vec<Stroke>,
 }
 
 impl Keymap {
-    /// Orders the server's description by what is looked up.
-    pub(super) fn new(keys: &[KeyDescription]) -> Self {
+    /// Orders the server's description by what is looked up. `spare_levels` are the modifiers for each level that a
+    /// spare keycode can be given.
+    pub(super) fn new(keys: &[KeyDescription], spare_levels: &[u8]) -> Self {
         let mut map = Self::default();
+        let mut spare = Vec::new();
         for key in keys {
             if key.sets != 0 {
                 map.modifier_keycodes.push((key.keycode, key.sets));
@@ -155,7 +173,7 @@ impl Keymap {
             let is_empty = key.levels.iter().all(|level| level.keysym == 0)
                 && key.other_groups.iter().all(|keysym| *keysym == 0);
             if is_empty && key.sets == 0 {
-                map.spare.push(key.keycode);
+                spare.push(key.keycode);
             }
         }
         for key in keys {
@@ -173,8 +191,13 @@ impl Keymap {
         }
         map.by_keysym.remove(&0);
         map.elsewhere.remove(&0);
-        // A map change is announced for each run of neighbouring keycodes, so long runs come first.
-        map.spare = longest_runs_first(&map.spare);
+        // Without XKB a map change is announced for each run of neighbouring keycodes, so long runs come first.
+        let spare = longest_runs_first(&spare);
+        for (level, modifiers) in spare_levels.iter().copied().enumerate() {
+            if map.can_hold(modifiers) {
+                map.slots.extend(spare.iter().map(|keycode| Slot { keycode: *keycode, level, modifiers }));
+            }
+        }
         map
     }
 
@@ -213,22 +236,22 @@ impl Keymap {
     /// The index of the first character that cannot be typed.
     pub(super) fn plan(&self, text: &[char]) -> Result<Vec<Batch>, usize> {
         let mut batches = vec![Batch::default()];
-        let mut bound: HashMap<char, u8> = HashMap::new();
+        let mut bound: HashMap<char, Slot> = HashMap::new();
         for (index, character) in text.iter().enumerate() {
             let keysym = keysym_for_character(*character).ok_or(index)?;
             let stroke = if let Some(stroke) = self.stroke_for_character(*character) {
                 stroke
-            } else if let Some(keycode) = bound.get(character) {
-                Stroke { keycode: *keycode, modifiers: 0 }
+            } else if let Some(slot) = bound.get(character) {
+                slot.stroke()
             } else {
-                if bound.len() == self.spare.len() {
+                if bound.len() == self.slots.len() {
                     bound.clear();
                     batches.push(Batch::default());
                 }
-                let keycode = *self.spare.get(bound.len()).ok_or(index)?;
-                bound.insert(*character, keycode);
-                batches.last_mut().expect("begins with one").bindings.push((keycode, keysym));
-                Stroke { keycode, modifiers: 0 }
+                let slot = *self.slots.get(bound.len()).ok_or(index)?;
+                bound.insert(*character, slot);
+                batches.last_mut().expect("begins with one").bindings.push((slot, keysym));
+                slot.stroke()
             };
             batches.last_mut().expect("begins with one").strokes.push(stroke);
         }
@@ -291,20 +314,23 @@ mod tests {
 
     /// A tiny German keyboard with two spare keycodes.
     fn german() -> Keymap {
-        Keymap::new(&[
-            key(24, &[0x71, 0x51, 0x40]),
-            key(48, &[0xe4, 0xc4, key::dead_circumflex]),
-            key(49, &[key::dead_circumflex, 0xb0]),
-            key(36, &[key::Return]),
-            key(23, &[key::Tab, key::ISO_Left_Tab]),
-            key(87, &[key::KP_End, key::KP_1]),
-            modifier(50, key::Shift_L, SHIFT),
-            modifier(66, key::Caps_Lock, LOCK),
-            modifier(77, key::Num_Lock, 1 << 4),
-            modifier(92, key::ISO_Level3_Shift, LEVEL3),
-            key(200, &[0, 0]),
-            KeyDescription { keycode: 201, ..Default::default() },
-        ])
+        Keymap::new(
+            &[
+                key(24, &[0x71, 0x51, 0x40]),
+                key(48, &[0xe4, 0xc4, key::dead_circumflex]),
+                key(49, &[key::dead_circumflex, 0xb0]),
+                key(36, &[key::Return]),
+                key(23, &[key::Tab, key::ISO_Left_Tab]),
+                key(87, &[key::KP_End, key::KP_1]),
+                modifier(50, key::Shift_L, SHIFT),
+                modifier(66, key::Caps_Lock, LOCK),
+                modifier(77, key::Num_Lock, 1 << 4),
+                modifier(92, key::ISO_Level3_Shift, LEVEL3),
+                key(200, &[0, 0]),
+                KeyDescription { keycode: 201, ..Default::default() },
+            ],
+            &[0],
+        )
     }
 
     #[track_caller]
@@ -332,7 +358,7 @@ mod tests {
     fn dead_keys_and_the_keypad_do_not_type() {
         let map = german();
         let plan = map.plan(&['^', '1']).unwrap();
-        assert_eq!(plan[0].bindings, [(200, 0x5e), (201, 0x31)]);
+        assert_eq!(bindings(&plan[0]), [(200, 0x5e), (201, 0x31)]);
     }
 
     #[test]
@@ -341,22 +367,36 @@ mod tests {
         let text: Vec<char> = "П你П🙂q🙂".chars().collect();
         let plan = map.plan(&text).unwrap();
         assert_eq!(plan.len(), 2);
-        assert_eq!(plan[0].bindings, [(200, 0x0100_041f), (201, 0x0100_4f60)]);
+        assert_eq!(bindings(&plan[0]), [(200, 0x0100_041f), (201, 0x0100_4f60)]);
         assert_eq!(plan[0].strokes.len(), 3);
-        assert_eq!(plan[1].bindings, [(200, 0x0101_f642)]);
+        assert_eq!(bindings(&plan[1]), [(200, 0x0101_f642)]);
         assert_eq!(plan[1].strokes.len(), 3);
+    }
+
+    fn bindings(batch: &Batch) -> Vec<(u8, Keysym)> {
+        batch.bindings.iter().map(|(slot, keysym)| (slot.keycode, *keysym)).collect()
+    }
+
+    #[test]
+    fn spare_keycodes_have_as_many_levels_as_can_be_reached() {
+        let shift = modifier(50, key::Shift_L, SHIFT);
+        let empty = |keycode| KeyDescription { keycode, ..Default::default() };
+        // No key holds LEVEL3 here.
+        let map = Keymap::new(&[shift, empty(200), empty(201)], &[0, SHIFT, LEVEL3]);
+        assert_eq!(strokes(&map, "абвга"), [(200, 0), (201, 0), (200, SHIFT), (201, SHIFT), (200, 0)]);
+        assert_eq!(map.plan(&['а', 'б', 'в', 'г', 'д']).unwrap().len(), 2);
     }
 
     #[test]
     fn control_characters_are_refused_with_their_place() {
         assert_eq!(german().plan(&['q', '\u{7}']), Err(1));
-        assert_eq!(Keymap::new(&[key(24, &[0x71])]).plan(&['q', 'x']), Err(1));
+        assert_eq!(Keymap::new(&[key(24, &[0x71])], &[0]).plan(&['q', 'x']), Err(1));
     }
 
     #[test]
     fn old_alphabets_are_recognised() {
         // Cyrillic_PE and Greek_alpha as layouts write them.
-        let map = Keymap::new(&[key(42, &[0x6f0]), key(43, &[0x7e1])]);
+        let map = Keymap::new(&[key(42, &[0x6f0]), key(43, &[0x7e1])], &[0]);
         assert_eq!(strokes(&map, "Пα"), [(42, 0), (43, 0)]);
     }
 
@@ -365,7 +405,7 @@ mod tests {
         let mut caps = key(24, &[0x71]);
         caps.levels.push(Level { keysym: 0x51, modifiers: Some(LOCK) });
         caps.levels.push(Level { keysym: 0x3b1, modifiers: None });
-        let map = Keymap::new(&[caps, modifier(66, key::Caps_Lock, LOCK)]);
+        let map = Keymap::new(&[caps, modifier(66, key::Caps_Lock, LOCK)], &[0]);
         assert_eq!(map.plan(&['Q']), Err(0));
     }
 
@@ -373,7 +413,7 @@ mod tests {
     fn shortcuts_find_letters_of_another_group() {
         let mut russian = key(54, &[0x6d3]);
         russian.other_groups = vec![0x63];
-        let map = Keymap::new(&[russian]);
+        let map = Keymap::new(&[russian], &[0]);
         assert_eq!(map.stroke(0x63), Some(Stroke { keycode: 54, modifiers: 0 }));
         assert!(map.plan(&['c']).is_err());
     }
