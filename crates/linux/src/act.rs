@@ -242,7 +242,7 @@ impl Actor<'_> {
         let mut top: Option<(Object, Live)> = None;
         let mut above = item.parent.clone();
         for _ in 0..2 * ANCESTORS {
-            let Some(here) = above else { return Ok(()) };
+            let Some(here) = above.take() else { return Ok(()) };
             let Some(live) = self.glance(&here)? else { return Ok(()) };
             above.clone_from(&live.parent);
             match live.role {
