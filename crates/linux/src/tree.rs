@@ -377,6 +377,16 @@ impl<'a> Survey<'a> {
         self.queue.push_back((id, ask, false));
     }
 
+    /// Asks what an object is.
+    fn ask_basics(&mut self, id: u32) {
+        self.ask(id, Ask::Role);
+        self.ask(id, Ask::Name);
+        // Every other object of a page is a piece of text, of which the role tells the rest.
+        if self.manner.toolkit != Toolkit::Chromium {
+            self.ask(id, Ask::Interfaces);
+        }
+    }
+
     /// First questions about an object, or none if the cache has the answers.
     fn begin(&mut self, id: u32) {
         let item = &mut self.items[id as usize];
@@ -407,9 +417,7 @@ impl<'a> Survey<'a> {
         self.ask(id, Ask::States);
         // Where most of what exists shows, asking for the state first only costs a round trip.
         if !self.asks_state_first() {
-            for ask in [Ask::Role, Ask::Name, Ask::Interfaces] {
-                self.ask(id, ask);
-            }
+            self.ask_basics(id);
         }
         // An application that draws an animation answers once a frame: everything at once then saves frames. GTK 4 has no
         // containers whose children must not be asked for.
@@ -446,9 +454,7 @@ impl<'a> Survey<'a> {
             return;
         }
         if self.is_shown(id) {
-            for ask in [Ask::Role, Ask::Name, Ask::Interfaces] {
-                self.ask(id, ask);
-            }
+            self.ask_basics(id);
             // The depth limit may turn on role and name only at the edge.
             let item = &self.items[id as usize];
             if item.depth < self.limits.max_depth {
@@ -598,7 +604,16 @@ impl<'a> Survey<'a> {
         };
         let has_name = self.own_name(item).is_some();
         let mut asks = Vec::with_capacity(8);
-        if interfaces.has(Interfaces::COMPONENT) && item.extents.is_none() && toolkit != Toolkit::Gtk4 {
+        // Where a piece of a page's text would be that does not show is nobody's question.
+        let is_hidden_text = toolkit == Toolkit::Chromium
+            && number == role::STATIC
+            && !everything
+            && map::is_hidden(native, toolkit);
+        if interfaces.has(Interfaces::COMPONENT)
+            && item.extents.is_none()
+            && toolkit != Toolkit::Gtk4
+            && !is_hidden_text
+        {
             asks.push(Ask::Extents);
         }
         let wants_actions = map::wants_actions(number, interfaces, toolkit);
@@ -823,7 +838,22 @@ impl<'a> Survey<'a> {
                 self.items[at].states = Some(states(&message)?);
                 self.states_arrived(id);
             }
-            Ask::Role => self.items[at].role = Some(message.body("u")?.u32()?),
+            Ask::Role => {
+                let number = message.body("u")?.u32()?;
+                let item = &mut self.items[at];
+                item.role = Some(number);
+                if self.manner.toolkit == Toolkit::Chromium && item.interfaces.is_none() {
+                    if number == role::STATIC {
+                        let mut interfaces = Interfaces::ACTION;
+                        interfaces.insert(Interfaces::COMPONENT);
+                        interfaces.insert(Interfaces::TEXT);
+                        item.interfaces = Some(interfaces);
+                        item.child_count = Some(0);
+                    } else {
+                        self.ask(id, Ask::Interfaces);
+                    }
+                }
+            }
             Ask::Name => self.items[at].name = Some(bounded(variant_string(&message)?)),
             Ask::Interfaces => self.items[at].interfaces = Some(interfaces(&message)?),
             Ask::Children => {
