@@ -167,8 +167,8 @@ def number(text, key):
 
 
 def finish(result, keep_output=False):
-    line = next((l for l in result["err"].splitlines() if "nodes=" in l), "")
-    result["nodes"], result["calls"], result["waves"] = (number(line, k) for k in ("nodes", "calls", "waves"))
+    line = next((l for l in result["err"].splitlines() if "calls=" in l), "")
+    result["nodes"], result["calls"], result["waits"] = (number(line, k) for k in ("nodes", "calls", "waits"))
     result["bytes"] = len(result["out"].encode())
     result["note"] = "" if result["rc"] == 0 else (result["err"] or result["out"])[-200:]
     if not keep_output:

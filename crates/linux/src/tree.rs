@@ -20,8 +20,8 @@ use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Cut, Gaps, NativeId, NativeIdKind, Node, NodeId, NumericValue, Tree};
 
 use crate::bus::{
-    ACCESSIBLE, ACTION, CACHE, COMPONENT, Object, SELECTION, TABLE, TEXT, VALUE, object, objects, owned_by,
-    send_get, send_number, send_plain, states, variant_number, variant_string,
+    ACCESSIBLE, ACTION, CACHE, COMPONENT, Object, PROPERTIES, SELECTION, TABLE, TEXT, VALUE, object, objects,
+    owned_by, send_get, send_number, send_plain, states, variant_number, variant_string,
 };
 use crate::dbus::{Call, Connection, Failure, Malformed, Message};
 use crate::map::{self, Interfaces, NativeFacts, Toolkit, role, state};
@@ -64,6 +64,8 @@ enum Ask {
     States,
     Role,
     Name,
+    /// All properties of `Accessible`: name, description, number of children.
+    All,
     Interfaces,
     Children,
     ChildCount,
@@ -132,6 +134,8 @@ struct Item {
     parent_object: Option<Object>,
     /// Whether it said that it has none: it was taken out of its window and is kept alive by somebody.
     is_orphan: bool,
+    /// Whether its description is known, if it has one.
+    has_properties: bool,
 }
 
 /// The visible part of a container that makes its children on demand.
@@ -369,22 +373,13 @@ impl<'a> Survey<'a> {
             children_asked: false,
             parent_object: None,
             is_orphan: false,
+            has_properties: false,
         });
         id
     }
 
     fn ask(&mut self, id: u32, ask: Ask) {
         self.queue.push_back((id, ask, false));
-    }
-
-    /// Asks what an object is.
-    fn ask_basics(&mut self, id: u32) {
-        self.ask(id, Ask::Role);
-        self.ask(id, Ask::Name);
-        // Every other object of a page is a piece of text, of which the role tells the rest.
-        if self.manner.toolkit != Toolkit::Chromium {
-            self.ask(id, Ask::Interfaces);
-        }
     }
 
     /// First questions about an object, or none if the cache has the answers.
@@ -417,7 +412,16 @@ impl<'a> Survey<'a> {
         self.ask(id, Ask::States);
         // Where most of what exists shows, asking for the state first only costs a round trip.
         if !self.asks_state_first() {
-            self.ask_basics(id);
+            // One answer with name, description and number of children spares most objects two calls, and costs a level a
+            // round trip: it pays where everything is read.
+            let name =
+                if self.descends && self.manner.toolkit.has_atk_bridge() { Ask::All } else { Ask::Name };
+            self.ask(id, Ask::Role);
+            self.ask(id, name);
+            // In browsers the role tells whether it is worth asking.
+            if !self.is_browser() {
+                self.ask(id, Ask::Interfaces);
+            }
         }
         // An application that draws an animation answers once a frame: everything at once then saves frames. GTK 4 has no
         // containers whose children must not be asked for.
@@ -428,6 +432,10 @@ impl<'a> Survey<'a> {
                 self.ask(id, Ask::Children);
             }
         }
+    }
+
+    fn is_browser(&self) -> bool {
+        matches!(self.manner.toolkit, Toolkit::Chromium | Toolkit::Gecko)
     }
 
     fn asks_state_first(&self) -> bool {
@@ -454,7 +462,11 @@ impl<'a> Survey<'a> {
             return;
         }
         if self.is_shown(id) {
-            self.ask_basics(id);
+            self.ask(id, Ask::Role);
+            self.ask(id, Ask::Name);
+            if !self.is_browser() {
+                self.ask(id, Ask::Interfaces);
+            }
             // The depth limit may turn on role and name only at the edge.
             let item = &self.items[id as usize];
             if item.depth < self.limits.max_depth {
@@ -636,6 +648,7 @@ impl<'a> Survey<'a> {
         }
         let is_control = is_control(number);
         if item.description.is_none()
+            && !item.has_properties
             && !self.cache.contains_key(&item.object.path)
             && (is_control || everything)
         {
@@ -702,7 +715,7 @@ impl<'a> Survey<'a> {
                 | Ask::Corner(_)
                 | Ask::CornerName(_)
                 | Ask::CornerIndex(_) => item.cut = Some(Cut::Budget),
-                Ask::States | Ask::Role | Ask::Name | Ask::Interfaces => {
+                Ask::States | Ask::Role | Ask::Name | Ask::All | Ask::Interfaces => {
                     item.gaps.basics = true;
                     if let Some(parent) = item.parent {
                         self.items[parent as usize].cut = Some(Cut::Budget);
@@ -746,6 +759,11 @@ impl<'a> Survey<'a> {
             Ask::States => send_plain(connection, object, ACCESSIBLE, "GetState"),
             Ask::Role => send_plain(connection, object, ACCESSIBLE, "GetRole"),
             Ask::Name => send_get(connection, object, ACCESSIBLE, "Name"),
+            Ask::All => connection.send(&Call {
+                signature: "s",
+                body: &|writer| writer.string(ACCESSIBLE),
+                ..Call::new(&object.bus, &object.path, PROPERTIES, "GetAll")
+            }),
             Ask::Interfaces => send_plain(connection, object, ACCESSIBLE, "GetInterfaces"),
             Ask::Children => send_plain(connection, object, ACCESSIBLE, "GetChildren"),
             Ask::ChildCount => send_get(connection, object, ACCESSIBLE, "ChildCount"),
@@ -840,21 +858,18 @@ impl<'a> Survey<'a> {
             }
             Ask::Role => {
                 let number = message.body("u")?.u32()?;
-                let item = &mut self.items[at];
-                item.role = Some(number);
-                if self.manner.toolkit == Toolkit::Chromium && item.interfaces.is_none() {
-                    if number == role::STATIC {
-                        let mut interfaces = Interfaces::ACTION;
-                        interfaces.insert(Interfaces::COMPONENT);
-                        interfaces.insert(Interfaces::TEXT);
-                        item.interfaces = Some(interfaces);
-                        item.child_count = Some(0);
+                self.items[at].role = Some(number);
+                if self.is_browser() && self.items[at].interfaces.is_none() {
+                    // Text leaves, half of a page, have a place and nothing else that matters.
+                    if number == role::STATIC && self.descends {
+                        self.items[at].interfaces = Some(Interfaces::COMPONENT);
                     } else {
                         self.ask(id, Ask::Interfaces);
                     }
                 }
             }
             Ask::Name => self.items[at].name = Some(bounded(variant_string(&message)?)),
+            Ask::All => self.properties_arrived(id, &message)?,
             Ask::Interfaces => self.items[at].interfaces = Some(interfaces(&message)?),
             Ask::Children => {
                 let children = objects(&message, &owner)?;
@@ -1073,6 +1088,32 @@ impl<'a> Survey<'a> {
         }
     }
 
+    fn properties_arrived(&mut self, id: u32, message: &Message) -> Result<(), Failure> {
+        let mut body = message.body("a{sv}")?;
+        let end = body.array(8)?;
+        let item = &mut self.items[id as usize];
+        let mut name = String::new();
+        while body.more(end) {
+            body.structure()?;
+            let property = body.string()?;
+            let signature = body.signature()?.into_owned();
+            match (property.as_ref(), signature.as_str()) {
+                ("Name", "s") => name = bounded(body.string()?.into_owned()),
+                ("Description", "s") => {
+                    let description = bounded(body.string()?.into_owned());
+                    // All routes tell the same: elsewhere only controls are asked for it.
+                    let is_wanted = item.role.is_none_or(is_control);
+                    item.description = Some(description).filter(|text| !text.is_empty() && is_wanted);
+                }
+                ("ChildCount", "i") => item.child_count = Some(body.i32()?.max(0).cast_unsigned()),
+                (_, other) => body.skip(other)?,
+            }
+        }
+        item.name = Some(name);
+        item.has_properties = true;
+        Ok(())
+    }
+
     fn relations_arrived(&mut self, id: u32, message: &Message) -> Result<(), Failure> {
         const LABELLED_BY: u32 = 2;
         let owner = self.manner.owner.clone();
@@ -1125,6 +1166,7 @@ impl<'a> Survey<'a> {
             Ask::States | Ask::Role => item.is_gone = true,
             // An object without a name or interfaces is still an object.
             Ask::Name => item.name = Some(String::new()),
+            Ask::All => self.queue.push_back((id, Ask::Name, false)),
             Ask::Interfaces => item.interfaces = Some(Interfaces::COMPONENT),
             Ask::Extents => item.extents = Some((i32::MIN, i32::MIN, -1, -1)),
             Ask::Children | Ask::ChildCount if matches!(failure, Failure::Malformed(_)) => {
