@@ -280,7 +280,7 @@ impl Linux {
         deadline: Deadline,
         work: impl FnOnce(&mut Connection) -> T,
     ) -> Result<T> {
-        if toolkit.has_atk_bridge() {
+        if toolkit.has_atk_bridge() && toolkit.survives_visitors() {
             let mut direct = self.direct.borrow_mut();
             if !direct.contains_key(owner) {
                 let connection =
@@ -447,8 +447,7 @@ fn prefetches(toolkit: Toolkit, pid: u32, include_hidden: bool) -> bool {
     match toolkit {
         Toolkit::Gtk4 => true,
         Toolkit::Gtk3 => include_hidden || !host::is_office(pid),
-        Toolkit::Chromium => false,
-        _ => include_hidden && toolkit.has_atk_bridge(),
+        _ => include_hidden && toolkit.has_atk_bridge() && toolkit.survives_visitors(),
     }
 }
 

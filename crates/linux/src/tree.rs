@@ -616,7 +616,16 @@ impl<'a> Survey<'a> {
         };
         let has_name = self.own_name(item).is_some();
         let mut asks = Vec::with_capacity(8);
-        if interfaces.has(Interfaces::COMPONENT) && item.extents.is_none() && toolkit != Toolkit::Gtk4 {
+        // Where a piece of a page's text would be that does not show is nobody's question.
+        let is_hidden_text = toolkit == Toolkit::Chromium
+            && number == role::STATIC
+            && !everything
+            && map::is_hidden(native, toolkit);
+        if interfaces.has(Interfaces::COMPONENT)
+            && item.extents.is_none()
+            && toolkit != Toolkit::Gtk4
+            && !is_hidden_text
+        {
             asks.push(Ask::Extents);
         }
         let wants_actions = map::wants_actions(number, interfaces, toolkit);
