@@ -526,7 +526,7 @@ fn check_supported(action: Action, headed: bool, node: &Node) -> Check {
         return Check::is_unknown(NAME, "what it offers could not be read");
     }
     // Qt takes the actions away from what is disabled: that it has none now says nothing about later.
-    if node.states.has(State::Disabled) {
+    if node.states.has(State::Disabled) && !node.capabilities.has(Capability::Click) {
         return Check::is_unknown(NAME, "it is disabled and does not say what it offers");
     }
     let headed_would_help = route(action, true, node).is_some()
