@@ -239,7 +239,10 @@ impl<'a> Survey<'a> {
     pub(crate) fn prefetch(&mut self) {
         let cache = Object::new(&self.manner.owner, "/org/a11y/atspi/cache");
         let serial = send_plain(self.connection, &cache, CACHE, "GetItems");
-        let answer = self.connection.wait(serial, self.deadline);
+        // One that takes long leaves time to read a part without it.
+        let now = Instant::now();
+        let patience = self.deadline.saturating_duration_since(now) / 2;
+        let answer = self.connection.wait(serial, now + patience);
         if let Ok(message) = answer
             && let Ok(entries) = cache_items(&message)
         {
