@@ -8,7 +8,7 @@ use std::time::Duration;
 use agent_desktop_core::Deadline;
 use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
-use agent_desktop_core::platform::{Limits, SurfaceKind};
+use agent_desktop_core::platform::{Limits, SurfaceKind, Window};
 use agent_desktop_core::query::{self, Query};
 use serde::Serialize;
 
@@ -77,8 +77,24 @@ impl Condition {
         let context = context.with_deadline(deadline);
         let elapsed_ms = || context.now().saturating_duration_since(start).as_millis() as u64;
         let mut last_error;
+        // An action may open a window beside the one it was done in.
+        let pid = after_action.as_ref().and_then(|_| owner(&context, target));
         loop {
-            match self.look(&context, target) {
+            let beside = pid.map(|pid| beside(&context, target, pid)).unwrap_or_default();
+            let mut found = Ok(self.gone);
+            let mut shown = target;
+            for place in std::iter::once(target).chain(&beside) {
+                found = self.look(&context, place);
+                shown = place;
+                // One place where it is decides, whether it should be there or not.
+                match &found {
+                    Ok(holds) if *holds == self.gone => {}
+                    // The window that was acted on may be closed, and what is waited for stand in another.
+                    Err(error) if !self.gone && is_passing(error) => {}
+                    _ => break,
+                }
+            }
+            match found {
                 Ok(true) if self.gone => {
                     return Ok(Waited::Gone(Gone {
                         matched_selector: self.text.clone(),
@@ -89,7 +105,7 @@ impl Condition {
                     }));
                 }
                 Ok(true) => {
-                    let mut reply = view.take(&context.within(Duration::from_millis(SNAPSHOT_MS)), target)?;
+                    let mut reply = view.take(&context.within(Duration::from_millis(SNAPSHOT_MS)), shown)?;
                     reply.waited(elapsed_ms(), self.text.clone(), after_action);
                     return Ok(Waited::Matched(Box::new(reply)));
                 }
@@ -160,6 +176,29 @@ impl Condition {
             None => error.delivery(Delivery::NotDelivered),
         }
     }
+}
+
+/// The process of the window that was acted on.
+fn owner(context: &Context<'_>, target: &Target) -> Option<u32> {
+    let windows = context.platform.windows(None, context.deadline).ok()?;
+    let acted_on = |window: &&Window| match &target.window_id {
+        Some(id) => window.id == *id,
+        None => window.is_focused,
+    };
+    windows.iter().find(acted_on).map(|window| window.pid)
+}
+
+/// The other windows of the process that a person would look at: the one with the focus, and dialogs.
+fn beside(context: &Context<'_>, target: &Target, pid: u32) -> Vec<Target> {
+    let windows = context.platform.windows(None, context.deadline).unwrap_or_default();
+    windows
+        .into_iter()
+        .filter(|window| {
+            let is_other = target.window_id.as_ref().is_some_and(|id| *id != window.id);
+            window.pid == pid && is_other && window.handle.is_some() && (window.is_focused || window.is_modal)
+        })
+        .map(|window| Target { app: None, window_id: Some(window.id), surface: SurfaceKind::Window })
+        .collect()
 }
 
 /// Waits after an action on a ref, in the window of that ref, if waiting was asked for.

@@ -104,6 +104,8 @@ impl Linux {
                 role::MENU_BAR => "menubar",
                 _ if surveyed.popovers.contains(&id) && !holds_menu(&surveyed, id) => "popover",
                 role::MENU | role::POPUP_MENU if is_open_menu(&surveyed, id) => menu_kind(&surveyed, id),
+                // The items of a menu button of GTK 3 are its own children.
+                role::TOGGLE_BUTTON if has_items(&surveyed, id) => "menu",
                 _ => continue,
             };
             let node = surveyed.tree.node(id);
@@ -151,6 +153,10 @@ fn is_item(native: u32) -> bool {
 /// A menu that shows items is open: hidden ones are not in the tree.
 fn is_open_menu(surveyed: &Surveyed, id: NodeId) -> bool {
     surveyed.tree.subtree(id).skip(1).any(|inner| is_item(surveyed.natives[inner as usize]))
+}
+
+fn has_items(surveyed: &Surveyed, id: NodeId) -> bool {
+    surveyed.tree.node(id).children.iter().any(|&child| is_item(surveyed.natives[child as usize]))
 }
 
 fn holds_menu(surveyed: &Surveyed, id: NodeId) -> bool {

@@ -136,7 +136,24 @@ impl Performer<'_, '_> {
                 .ok_or_else(|| self.not_offered("a click"))?
         };
         let (after, was_seen) = click_had_effect(self.context, self.resolved, &self.loaded.app())?;
-        Ok(Done { steps: vec![step.verified(was_seen)], after, surfaces: self.surfaces(None) })
+        let is_open = |node: &Node| node.states.has(State::Expanded);
+        let surfaces = if after.as_ref().is_some_and(is_open) && !is_open(self.node()) {
+            self.opened_surfaces()
+        } else {
+            self.surfaces(None)
+        };
+        Ok(Done { steps: vec![step.verified(was_seen)], after, surfaces })
+    }
+
+    /// What is open, once something is: a control says that it is expanded before its menu shows.
+    fn opened_surfaces(&self) -> Vec<Surface> {
+        let until = self.context.deadline.within(self.context.now(), MENU_LIMIT);
+        loop {
+            let surfaces = self.surfaces(None);
+            if !surfaces.is_empty() || !self.context.pause_until(until, Duration::from_millis(25)) {
+                return surfaces;
+            }
+        }
     }
 
     fn clicks(&self, count: u32) -> Result<Done> {
@@ -263,7 +280,8 @@ impl Performer<'_, '_> {
             was_seen = is_open(&again.node) == open;
             after = Some(again.node);
         }
-        let surfaces = self.surfaces(None);
+        let has_list = matches!(self.node().role, Role::ComboBox | Role::MenuButton);
+        let surfaces = if open && has_list { self.opened_surfaces() } else { self.surfaces(None) };
         // Some combo boxes and menu buttons have no such state; their list is seen instead.
         was_seen |= if open { surfaces.len() > before } else { surfaces.len() < before };
         if !was_seen && after.as_ref().is_some_and(|node| node.role == Role::TreeItem) {

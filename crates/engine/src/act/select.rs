@@ -146,8 +146,19 @@ impl Performer<'_, '_> {
             let tree = self.look(None, false)?;
             match self.find(&tree, value)? {
                 Found::One(item) => {
-                    let step = self.choose(&item)?;
-                    return self.judge(vec![opened.verified(true), step], &item, value);
+                    let chosen = self
+                        .choose(&item)
+                        .and_then(|step| self.judge(vec![opened.verified(true), step], &item, value));
+                    return chosen.map_err(|error| {
+                        // Its list is open still when it took no notice.
+                        if self.surfaces(None).is_empty() {
+                            return error;
+                        }
+                        match self.send(&self.resolved.handle, &Operation::Activate) {
+                            Ok(Some(_)) => error,
+                            _ => error.detail("left_open", true),
+                        }
+                    });
                 }
                 Found::None(seen) if !seen.is_empty() => names = seen,
                 Found::None(_) => {}
