@@ -27,6 +27,7 @@ use crate::bus::{
 };
 use crate::dbus::{Call, Connection, Failure};
 use crate::map::{Toolkit, role, state};
+use crate::popups::{self, Popovers, PopupWindow};
 use crate::tree::{Manner, Single, Survey, is_told_by_label};
 use crate::window_system::{
     self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError,
@@ -517,7 +518,7 @@ fn pair(candidates: &[Candidate], owned: &[&screen::Window]) -> Vec<Option<usize
     pairs
 }
 
-fn rect(area: Rectangle) -> Rect {
+pub(crate) fn rect(area: Rectangle) -> Rect {
     Rect {
         x: f64::from(area.x),
         y: f64::from(area.y),
@@ -822,7 +823,7 @@ impl Platform for Linux {
         let manner = self.manner(&root.bus, &scope.window, deadline)?;
         let prefetches =
             self.may_prefetch(&root.bus, manner.toolkit, scope.window.pid, limits.include_hidden, deadline)?;
-        let surveyed = self.near(&root.bus.clone(), manner.toolkit, deadline, |connection| {
+        let mut surveyed = self.near(&root.bus.clone(), manner.toolkit, deadline, |connection| {
             let mut survey = Survey::new(connection, &manner, *limits, deadline.at());
             if prefetches {
                 survey.prefetch();
@@ -839,13 +840,25 @@ impl Platform for Linux {
                     .delivery(Delivery::NotDelivered),
             });
         }
-        let mut tree = surveyed.tree;
+        let mut tree = std::mem::take(&mut surveyed.tree);
+        let mut popups = OnceCell::new();
+        if manner.toolkit == Toolkit::Gtk4 {
+            let open = self.popups(scope.window.pid, deadline);
+            popups::place(&mut tree, &Popovers::of(&surveyed), &open);
+            popups = OnceCell::from(open);
+        }
         if let Some(window) = scope.window.bounds {
             for id in 0..tree.len() as u32 {
                 let node = tree.node_mut(id);
-                let is_outside = node
-                    .bounds
-                    .is_some_and(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
+                let is_outside = node.bounds.is_some_and(|bounds| {
+                    !bounds.is_empty()
+                        && bounds.intersection(&window).is_none()
+                        // A menu reaches over the edge of its window.
+                        && !popups::is_inside(
+                            popups.get_or_init(|| self.popups(scope.window.pid, deadline)),
+                            &bounds,
+                        )
+                });
                 node.states.set(State::Offscreen, is_outside);
             }
         }
@@ -879,6 +892,7 @@ impl Platform for Linux {
                 }
             };
             let objects: Vec<Object> = chosen.iter().map(|&at| targets[at].clone()).collect();
+            let popups = OnceCell::new();
             let singles = self.with_bus(deadline, |bus| {
                 Ok(Survey::new(&mut bus.connection, &manner, Limits::default(), deadline.at())
                     .singles(&objects))
@@ -889,10 +903,7 @@ impl Platform for Linux {
                         if manner.toolkit == Toolkit::Gtk4 && is_told_by_label(&node) {
                             self.read_label(&targets[at], &mut node, &manner, deadline)?;
                         }
-                        if let (Some(bounds), Some(window)) = (node.bounds, window.bounds) {
-                            let is_outside = !bounds.is_empty() && bounds.intersection(&window).is_none();
-                            node.states.set(State::Offscreen, is_outside);
-                        }
+                        self.place_single(&mut node, &manner, window, &popups, deadline)?;
                         Reading::Live(node)
                     }
                     Single::Gone => Reading::Gone,
@@ -931,6 +942,9 @@ impl Platform for Linux {
             InFront::Nothing => None,
             InFront::Other(hit) => return Ok(hit),
             InFront::OwnPopup(hit) => {
+                if let Some(hit) = self.popup_in_front(target, window, point, deadline)? {
+                    return Ok(hit);
+                }
                 // A menu or the list of a combo box is a window of its own. What stands in it is reached there; whatever
                 // else lies under it is not.
                 if self.is_in_popup(target, deadline)? {
@@ -1147,6 +1161,55 @@ impl Linux {
             node.value.clone_from(&told.value);
         }
         Ok(())
+    }
+
+    /// Corrects where a node is said to be, and finds out whether that is outside of what can be seen.
+    fn place_single(
+        &self,
+        node: &mut Node,
+        manner: &Manner,
+        window: &Window,
+        popups: &OnceCell<Vec<PopupWindow>>,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let Some(bounds) = node.bounds.filter(|bounds| !bounds.is_empty()) else { return Ok(()) };
+        let open = || popups.get_or_init(|| self.popups(window.pid, deadline));
+        if manner.toolkit == Toolkit::Gtk4
+            && let Some((_, shift)) = self.popup_around(&node.handle, open(), deadline)?
+        {
+            let said = popups::moved(bounds, (-f64::from(manner.origin.0), -f64::from(manner.origin.1)));
+            node.bounds = Some(popups::moved(said, shift));
+            return Ok(());
+        }
+        let is_outside = window.bounds.is_some_and(|window| bounds.intersection(&window).is_none())
+            && !popups::is_inside(open(), &bounds);
+        node.states.set(State::Offscreen, is_outside);
+        Ok(())
+    }
+
+    /// What a popup of the same application at that point means for a click on `target`; `None`: there is no popup.
+    fn popup_in_front(
+        &self,
+        target: &Handle,
+        window: &Window,
+        point: Point,
+        deadline: Deadline,
+    ) -> Result<Option<Hit>> {
+        let popups = self.popups(window.pid, deadline);
+        if popups.is_empty() {
+            return Ok(None);
+        }
+        let Ok(display) = self.display(deadline) else { return Ok(None) };
+        let Ok(Some(hit)) = display.window_at(pixel(point), deadline.at()) else { return Ok(None) };
+        let Some(front) = popups.iter().find(|popup| Some(popup.id) == hit.window) else { return Ok(None) };
+        let around = self.popup_around(target, &popups, deadline)?;
+        Ok(match around {
+            Some((popup, _)) if popup.id == front.id => Some(Hit::Target),
+            _ if self.manner(&Object::from_handle(target)?.bus, window, deadline)?.toolkit == Toolkit::Gtk4 => {
+                Some(Hit::Other { role: Role::Popover, name: None, bounds: Some(front.area) })
+            }
+            _ => None,
+        })
     }
 
     /// What stands between a point and a window, if it is another window.
