@@ -390,6 +390,7 @@ pub struct Report {
     /// [`Rect::stable_hash`] of where the element was.
     pub observed_bounds_hash: Option<u64>,
     needs_hit_test: bool,
+    has_semantic_route: bool,
     was_read: bool,
 }
 
@@ -412,6 +413,7 @@ pub fn check(situation: &Situation) -> Report {
             verified_point: None,
             observed_bounds_hash: None,
             needs_hit_test: false,
+            has_semantic_route: false,
             was_read: false,
         };
     };
@@ -439,6 +441,7 @@ pub fn check(situation: &Situation) -> Report {
         route,
         // A wheel turns whatever scrolls there; everything else that is pointed at must be hit.
         needs_hit_test: by_pointer && action != Action::Scroll,
+        has_semantic_route: has_semantic_route(action, node.role, node.capabilities),
         checks,
         verified_point: None,
         observed_bounds_hash: node.bounds.map(|bounds| bounds.stable_hash()),
@@ -644,6 +647,10 @@ impl Report {
     /// Adds what the probes said. One that reaches the target ends the probing.
     pub fn add_hit_test(&mut self, hits: &[(Point, Hit)]) {
         let (check, reached) = check_hits(hits);
+        // Where nobody can say what a pointer would hit, the element's own interface is surer, if it has one.
+        if reached.is_none() && check.occluder.is_none() && self.has_semantic_route {
+            self.route = Some(Route::Semantic);
+        }
         self.checks.push(check);
         self.verified_point = reached;
     }

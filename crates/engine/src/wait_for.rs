@@ -8,7 +8,7 @@ use std::time::Duration;
 use agent_desktop_core::Deadline;
 use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
-use agent_desktop_core::platform::{Limits, SurfaceKind};
+use agent_desktop_core::platform::{Limits, SurfaceKind, Window};
 use agent_desktop_core::query::{self, Query};
 use serde::Serialize;
 
@@ -78,8 +78,8 @@ impl Condition {
         let elapsed_ms = || context.now().saturating_duration_since(start).as_millis() as u64;
         let mut last_error;
         loop {
-            match self.look(&context, target) {
-                Ok(true) if self.gone => {
+            match self.look_around(&context, target, after_action.is_some()) {
+                Ok(Some(_)) if self.gone => {
                     return Ok(Waited::Gone(Gone {
                         matched_selector: self.text.clone(),
                         gone: true,
@@ -88,12 +88,12 @@ impl Condition {
                         after_action,
                     }));
                 }
-                Ok(true) => {
-                    let mut reply = view.take(&context.within(Duration::from_millis(SNAPSHOT_MS)), target)?;
+                Ok(Some(found)) => {
+                    let mut reply = view.take(&context.within(Duration::from_millis(SNAPSHOT_MS)), &found)?;
                     reply.waited(elapsed_ms(), self.text.clone(), after_action);
                     return Ok(Waited::Matched(Box::new(reply)));
                 }
-                Ok(false) => last_error = None,
+                Ok(None) => last_error = None,
                 Err(error) if is_passing(&error) => last_error = Some(error),
                 Err(error) => return Err(Condition::after(error, after_action)),
             }
@@ -101,6 +101,47 @@ impl Condition {
                 return Err(self.timeout(&context, target, view, last_error, after_action));
             }
         }
+    }
+
+    /// Where the condition holds now; `None`: nowhere.
+    ///
+    /// An action may open a window of its own: after one, every window of the application is looked at, and what is to be
+    /// gone has to be gone from all of them.
+    fn look_around(
+        &self,
+        context: &Context<'_>,
+        target: &Target,
+        after_action: bool,
+    ) -> Result<Option<Target>> {
+        let mut holds = self.look(context, target);
+        if after_action && !matches!((&holds, self.gone), (Ok(true), false) | (Ok(false), true)) {
+            for other in Condition::other_windows(context, target)? {
+                match self.look(context, &other) {
+                    Ok(true) if !self.gone => return Ok(Some(other)),
+                    Ok(false) if self.gone => return Ok(None),
+                    Err(error) if holds.is_ok() => holds = Err(error),
+                    _ => {}
+                }
+            }
+        }
+        Ok(holds?.then(|| target.clone()))
+    }
+
+    /// The other windows of the application of a target.
+    fn other_windows(context: &Context<'_>, target: &Target) -> Result<Vec<Target>> {
+        let Some(id) = &target.window_id else { return Ok(Vec::new()) };
+        let windows = context.platform.windows(None, context.deadline)?;
+        let Some(pid) = windows.iter().find(|window| window.id == *id).map(|window| window.pid) else {
+            return Ok(Vec::new());
+        };
+        let is_other = |window: &&Window| {
+            window.pid == pid && window.id != *id && window.visible != Some(false) && window.handle.is_some()
+        };
+        Ok(windows
+            .iter()
+            .filter(is_other)
+            .map(|window| Target { window_id: Some(window.id.clone()), ..target.clone() })
+            .collect())
     }
 
     /// Whether the condition holds now.

@@ -104,6 +104,8 @@ impl Linux {
                 role::MENU_BAR => "menubar",
                 _ if surveyed.popovers.contains(&id) && !holds_menu(&surveyed, id) => "popover",
                 role::MENU | role::POPUP_MENU if is_open_menu(&surveyed, id) => menu_kind(&surveyed, id),
+                // GTK 3 hangs the items of a menu button directly below it.
+                role::TOGGLE_BUTTON | role::PUSH_BUTTON if has_items(&surveyed, id) => "menu",
                 _ => continue,
             };
             let node = surveyed.tree.node(id);
@@ -151,6 +153,12 @@ fn is_item(native: u32) -> bool {
 /// A menu that shows items is open: hidden ones are not in the tree.
 fn is_open_menu(surveyed: &Surveyed, id: NodeId) -> bool {
     surveyed.tree.subtree(id).skip(1).any(|inner| is_item(surveyed.natives[inner as usize]))
+}
+
+fn has_items(surveyed: &Surveyed, id: NodeId) -> bool {
+    let is_choice =
+        |native: u32| matches!(native, role::MENU_ITEM | role::CHECK_MENU_ITEM | role::RADIO_MENU_ITEM);
+    surveyed.tree.node(id).children.iter().any(|&child| is_choice(surveyed.natives[child as usize]))
 }
 
 fn holds_menu(surveyed: &Surveyed, id: NodeId) -> bool {

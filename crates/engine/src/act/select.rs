@@ -146,8 +146,14 @@ impl Performer<'_, '_> {
             let tree = self.look(None, false)?;
             match self.find(&tree, value)? {
                 Found::One(item) => {
-                    let step = self.choose(&item)?;
-                    return self.judge(vec![opened.verified(true), step], &item, value);
+                    let outcome = self
+                        .choose(&item)
+                        .and_then(|step| self.judge(vec![opened.verified(true), step], &item, value));
+                    if outcome.is_err() {
+                        // The list is not left standing open; what cannot be closed is said by the error.
+                        self.send(&self.resolved.handle, &Operation::Activate).unwrap_or_default();
+                    }
+                    return outcome;
                 }
                 Found::None(seen) if !seen.is_empty() => names = seen,
                 Found::None(_) => {}
