@@ -1205,7 +1205,9 @@ impl Linux {
         let around = self.popup_around(target, &popups, deadline)?;
         Ok(match around {
             Some((popup, _)) if popup.id == front.id => Some(Hit::Target),
-            _ if self.manner(&Object::from_handle(target)?.bus, window, deadline)?.toolkit == Toolkit::Gtk4 => {
+            _ if self.manner(&Object::from_handle(target)?.bus, window, deadline)?.toolkit
+                == Toolkit::Gtk4 =>
+            {
                 Some(Hit::Other { role: Role::Popover, name: None, bounds: Some(front.area) })
             }
             _ => None,

@@ -272,13 +272,7 @@ fn look(
     stability.sample(context.now(), resolved.node.bounds);
     let window = limits_of(resolved);
     let judge = |stability: &Stability| {
-        actionability::check(&Situation {
-            action,
-            headed,
-            node: Some(&resolved.node),
-            window,
-            stability,
-        })
+        actionability::check(&Situation { action, headed, node: Some(&resolved.node), window, stability })
     };
     let mut report = judge(stability);
     if report.route == Some(Route::Pointer) && report.only_stability_blocks() {
