@@ -519,13 +519,13 @@ desktop_test! {
             let (x, y) = (bounds["x"].as_f64().expect("x"), bounds["y"].as_f64().expect("y"));
             let at = |dx: f64, dy: f64| format!("{},{}", x + dx, y + dy);
             cli.ok(&["hover", "--xy", &at(30.0, 30.0), "--headed"]);
-            wait_until("the pointer", SOON, || last_line(&app, "pointer entered") != "");
+            wait_until("the pointer", SOON, || !last_line(&app, "pointer entered").is_empty());
             cli.ok(&["drag", "--from-xy", &at(20.0, 20.0), "--to-xy", &at(100.0, 50.0), "--headed"]);
             app.wait_log("pointer pressed 20,20 1");
             app.wait_log("pointer released 100,50 1");
-            assert!(last_line(&app, "pointer dragged") != "", "{}", app.log());
+            assert!(!last_line(&app, "pointer dragged").is_empty(), "{}", app.log());
             cli.ok(&["mouse-click", "--xy", &at(60.0, 40.0), "--count", "2", "--headed"]);
-            wait_until("a double click", SOON, || last_line(&app, "pointer double") != "");
+            wait_until("a double click", SOON, || !last_line(&app, "pointer double").is_empty());
             cli.ok(&["mouse-wheel", "--x", &format!("{}", x + 60.0), "--y", &format!("{}", y + 40.0), "--headed"]);
             app.wait_log("pointer wheel down");
             let slider = find_node(&shown, "slider", "Volume")["bounds"].clone();
@@ -631,7 +631,6 @@ desktop_test! {
 
 /// A tree without what differs from one snapshot to the next.
 fn without_refs(tree: &Value) -> Value {
-    let mut copy = tree.clone();
     fn strip(node: &mut Value) {
         if let Some(map) = node.as_object_mut() {
             map.remove("ref_id");
@@ -640,6 +639,7 @@ fn without_refs(tree: &Value) -> Value {
             list.iter_mut().for_each(strip);
         }
     }
+    let mut copy = tree.clone();
     strip(&mut copy);
     copy
 }

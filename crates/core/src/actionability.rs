@@ -390,6 +390,7 @@ pub struct Report {
     /// [`Rect::stable_hash`] of where the element was.
     pub observed_bounds_hash: Option<u64>,
     needs_hit_test: bool,
+    has_semantic_route: bool,
     was_read: bool,
 }
 
@@ -412,6 +413,7 @@ pub fn check(situation: &Situation) -> Report {
             verified_point: None,
             observed_bounds_hash: None,
             needs_hit_test: false,
+            has_semantic_route: false,
             was_read: false,
         };
     };
@@ -439,6 +441,7 @@ pub fn check(situation: &Situation) -> Report {
         route,
         // A wheel turns whatever scrolls there; everything else that is pointed at must be hit.
         needs_hit_test: by_pointer && action != Action::Scroll,
+        has_semantic_route: has_semantic_route(action, node.role, node.capabilities),
         checks,
         verified_point: None,
         observed_bounds_hash: node.bounds.map(|bounds| bounds.stable_hash()),
@@ -523,7 +526,10 @@ fn check_supported(action: Action, headed: bool, node: &Node) -> Check {
         return Check::is_unknown(NAME, "what it offers could not be read");
     }
     // Qt takes the actions away from what is disabled: that it has none now says nothing about later.
-    if node.states.has(State::Disabled) {
+    let offers_nothing = node.capabilities.iter().all(|capability| {
+        matches!(capability, Capability::SetFocus | Capability::RightClick | Capability::ScrollTo)
+    });
+    if node.states.has(State::Disabled) && offers_nothing {
         return Check::is_unknown(NAME, "it is disabled and does not say what it offers");
     }
     let headed_would_help = route(action, true, node).is_some()
@@ -641,6 +647,10 @@ impl Report {
     /// Adds what the probes said. One that reaches the target ends the probing.
     pub fn add_hit_test(&mut self, hits: &[(Point, Hit)]) {
         let (check, reached) = check_hits(hits);
+        // Where nobody can say what a pointer would hit, the element's own interface is surer, if it has one.
+        if reached.is_none() && check.occluder.is_none() && self.has_semantic_route {
+            self.route = Some(Route::Semantic);
+        }
         self.checks.push(check);
         self.verified_point = reached;
     }
@@ -807,6 +817,16 @@ mod tests {
             ErrorCode::ActionNotSupported,
             "e12 (button \"Save\") cannot expand (it offers Click)",
         );
+    }
+
+    #[test]
+    fn what_is_disabled_and_offers_nothing_may_offer_it_later() {
+        let mut node = button();
+        node.states.insert(State::Disabled);
+        node.capabilities = Capabilities::NONE;
+        let report = report(Action::Click, false, &node);
+        assert!(!report.is_terminal());
+        blocked(&report, CheckName::Enabled, ErrorCode::ActionFailed, "e12 (button \"Save\") is disabled");
     }
 
     #[test]

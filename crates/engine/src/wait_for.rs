@@ -77,25 +77,9 @@ impl Condition {
         let context = context.with_deadline(deadline);
         let elapsed_ms = || context.now().saturating_duration_since(start).as_millis() as u64;
         let mut last_error;
-        // An action may open a window beside the one it was done in.
-        let pid = after_action.as_ref().and_then(|_| owner(&context, target));
         loop {
-            let beside = pid.map(|pid| beside(&context, target, pid)).unwrap_or_default();
-            let mut found = Ok(self.gone);
-            let mut shown = target;
-            for place in std::iter::once(target).chain(&beside) {
-                found = self.look(&context, place);
-                shown = place;
-                // One place where it is decides, whether it should be there or not.
-                match &found {
-                    Ok(holds) if *holds == self.gone => {}
-                    // The window that was acted on may be closed, and what is waited for stand in another.
-                    Err(error) if !self.gone && is_passing(error) => {}
-                    _ => break,
-                }
-            }
-            match found {
-                Ok(true) if self.gone => {
+            match self.look_around(&context, target, after_action.is_some()) {
+                Ok(Some(_)) if self.gone => {
                     return Ok(Waited::Gone(Gone {
                         matched_selector: self.text.clone(),
                         gone: true,
@@ -104,12 +88,12 @@ impl Condition {
                         after_action,
                     }));
                 }
-                Ok(true) => {
-                    let mut reply = view.take(&context.within(Duration::from_millis(SNAPSHOT_MS)), shown)?;
+                Ok(Some(found)) => {
+                    let mut reply = view.take(&context.within(Duration::from_millis(SNAPSHOT_MS)), &found)?;
                     reply.waited(elapsed_ms(), self.text.clone(), after_action);
                     return Ok(Waited::Matched(Box::new(reply)));
                 }
-                Ok(false) => last_error = None,
+                Ok(None) => last_error = None,
                 Err(error) if is_passing(&error) => last_error = Some(error),
                 Err(error) => return Err(Condition::after(error, after_action)),
             }
@@ -117,6 +101,47 @@ impl Condition {
                 return Err(self.timeout(&context, target, view, last_error, after_action));
             }
         }
+    }
+
+    /// Where the condition holds now; `None`: nowhere.
+    ///
+    /// An action may open a window of its own: after one, every window of the application is looked at, and what is to be
+    /// gone has to be gone from all of them.
+    fn look_around(
+        &self,
+        context: &Context<'_>,
+        target: &Target,
+        after_action: bool,
+    ) -> Result<Option<Target>> {
+        let mut holds = self.look(context, target);
+        if after_action && !matches!((&holds, self.gone), (Ok(true), false) | (Ok(false), true)) {
+            for other in Condition::other_windows(context, target)? {
+                match self.look(context, &other) {
+                    Ok(true) if !self.gone => return Ok(Some(other)),
+                    Ok(false) if self.gone => return Ok(None),
+                    Err(error) if holds.is_ok() => holds = Err(error),
+                    _ => {}
+                }
+            }
+        }
+        Ok(holds?.then(|| target.clone()))
+    }
+
+    /// The other windows of the application of a target.
+    fn other_windows(context: &Context<'_>, target: &Target) -> Result<Vec<Target>> {
+        let Some(id) = &target.window_id else { return Ok(Vec::new()) };
+        let windows = context.platform.windows(None, context.deadline)?;
+        let Some(pid) = windows.iter().find(|window| window.id == *id).map(|window| window.pid) else {
+            return Ok(Vec::new());
+        };
+        let is_other = |window: &&Window| {
+            window.pid == pid && window.id != *id && window.visible != Some(false) && window.handle.is_some()
+        };
+        Ok(windows
+            .iter()
+            .filter(is_other)
+            .map(|window| Target { window_id: Some(window.id.clone()), ..target.clone() })
+            .collect())
     }
 
     /// Whether the condition holds now.
@@ -176,29 +201,6 @@ impl Condition {
             None => error.delivery(Delivery::NotDelivered),
         }
     }
-}
-
-/// The process of the window that was acted on.
-fn owner(context: &Context<'_>, target: &Target) -> Option<u32> {
-    let windows = context.platform.windows(None, context.deadline).ok()?;
-    let acted_on = |window: &&Window| match &target.window_id {
-        Some(id) => window.id == *id,
-        None => window.is_focused,
-    };
-    windows.iter().find(acted_on).map(|window| window.pid)
-}
-
-/// The other windows of the process that a person would look at: the one with the focus, and dialogs.
-fn beside(context: &Context<'_>, target: &Target, pid: u32) -> Vec<Target> {
-    let windows = context.platform.windows(None, context.deadline).unwrap_or_default();
-    windows
-        .into_iter()
-        .filter(|window| {
-            let is_other = target.window_id.as_ref().is_some_and(|id| *id != window.id);
-            window.pid == pid && is_other && window.handle.is_some() && (window.is_focused || window.is_modal)
-        })
-        .map(|window| Target { app: None, window_id: Some(window.id), surface: SurfaceKind::Window })
-        .collect()
 }
 
 /// Waits after an action on a ref, in the window of that ref, if waiting was asked for.

@@ -236,8 +236,9 @@ impl Bus {
     /// Tells the registry that somebody listens, and waits until this application knows. Two round trips, once for each
     /// connection; the registry forgets it when the connection ends.
     ///
-    /// Only for those whose `GetItems` is wanted: everybody starts to send events, and Chromium (seen in 156) ends with a
-    /// segmentation fault when its last listener leaves while the text of a password field changes.
+    /// Only where `GetItems` is wanted: everybody starts to send events, and see [`Toolkit::survives_visitors`].
+    ///
+    /// [`Toolkit::survives_visitors`]: crate::map::Toolkit::survives_visitors
     pub(crate) fn listen(&mut self, owner: &str, deadline: Deadline) {
         if self.is_listening {
             return;

@@ -168,6 +168,14 @@ impl Toolkit {
         matches!(self, Toolkit::Gtk3 | Toolkit::Gecko | Toolkit::Chromium)
     }
 
+    /// Whether its applications may be visited by a listener or over their own socket, and left again.
+    ///
+    /// Chromium (seen in 156) ends with a segmentation fault when the last of either leaves while the text of a password
+    /// field changes. Over the bus, unannounced, it can be read at any time.
+    pub(crate) fn survives_visitors(self) -> bool {
+        self != Toolkit::Chromium
+    }
+
     /// Whether `SHOWING` says what shows. GTK 4 sets it on the window only; there, `VISIBLE` and a size decide.
     pub(crate) fn showing_is_reliable(self) -> bool {
         self != Toolkit::Gtk4

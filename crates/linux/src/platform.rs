@@ -144,6 +144,14 @@ impl Clock for Linux {
     }
 }
 
+/// What stands between a point and a window.
+enum InFront {
+    Nothing,
+    /// A popup of the same application.
+    OwnPopup(Hit),
+    Other(Hit),
+}
+
 /// An accessible window, before it is known which window of the screen it is.
 pub(crate) struct Candidate {
     pub(crate) object: Object,
@@ -273,7 +281,7 @@ impl Linux {
         deadline: Deadline,
         work: impl FnOnce(&mut Connection) -> T,
     ) -> Result<T> {
-        if toolkit.has_atk_bridge() {
+        if toolkit.has_atk_bridge() && toolkit.survives_visitors() {
             let mut direct = self.direct.borrow_mut();
             if !direct.contains_key(owner) {
                 let connection =
@@ -440,8 +448,7 @@ fn prefetches(toolkit: Toolkit, pid: u32, include_hidden: bool) -> bool {
     match toolkit {
         Toolkit::Gtk4 => true,
         Toolkit::Gtk3 => include_hidden || !host::is_office(pid),
-        Toolkit::Chromium => false,
-        _ => include_hidden && toolkit.has_atk_bridge(),
+        _ => include_hidden && toolkit.has_atk_bridge() && toolkit.survives_visitors(),
     }
 }
 
@@ -941,12 +948,24 @@ impl Platform for Linux {
     }
 
     fn hit_test(&self, target: &Handle, window: &Window, point: Point, deadline: Deadline) -> Result<Hit> {
-        if let Some(hit) = self.window_in_front(window, point, deadline) {
-            return Ok(hit);
-        }
-        if let Some(hit) = self.popup_in_front(target, window, point, deadline)? {
-            return Ok(hit);
-        }
+        let popup = match self.window_in_front(window, point, deadline) {
+            InFront::Nothing => None,
+            InFront::Other(hit) => return Ok(hit),
+            InFront::OwnPopup(hit) => {
+                if let Some(hit) = self.popup_in_front(target, window, point, deadline)? {
+                    return Ok(hit);
+                }
+                // A menu or the list of a combo box is a window of its own. What stands in it is reached there; whatever
+                // else lies under it is not.
+                if self.is_in_popup(target, deadline)? {
+                    // GTK 4 does not say where things in its popovers are: its boxes are off.
+                    let owner = Object::from_handle(target)?.bus;
+                    let is_placed = self.known(&owner, deadline)?.toolkit != Toolkit::Gtk4;
+                    return Ok(if is_placed { Hit::Target } else { Hit::Unknown });
+                }
+                Some(hit)
+            }
+        };
         let Some(root) = &window.handle else { return Ok(Hit::Unknown) };
         let target = Object::from_handle(target)?;
         let root = Object::from_handle(root)?;
@@ -984,7 +1003,7 @@ impl Platform for Linux {
         })?;
         let Some(found) = found else { return Ok(Hit::Unknown) };
         if found == target || self.ancestors(&found.handle(), deadline)?.contains(&target.handle()) {
-            return Ok(Hit::Target);
+            return Ok(popup.unwrap_or(Hit::Target));
         }
         if self.ancestors(&target.handle(), deadline)?.contains(&found.handle()) {
             return Ok(Hit::Unknown);
@@ -1233,7 +1252,11 @@ impl Linux {
     }
 
     /// What stands between a point and a window, if it is another window.
-    fn window_in_front(&self, window: &Window, point: Point, deadline: Deadline) -> Option<Hit> {
+    fn window_in_front(&self, window: &Window, point: Point, deadline: Deadline) -> InFront {
+        self.look_in_front(window, point, deadline).unwrap_or(InFront::Nothing)
+    }
+
+    fn look_in_front(&self, window: &Window, point: Point, deadline: Deadline) -> Option<InFront> {
         let own = screen_id(&window.id)?;
         let display = self.display(deadline).ok()?;
         let hit = display.window_at(pixel(point), deadline.at()).ok()??;
@@ -1242,19 +1265,60 @@ impl Linux {
         }
         let list = display.windows(deadline.at()).ok()?;
         if let Some(popup) = list.popups.iter().find(|popup| Some(popup.id) == hit.window) {
-            // A popup of the same process may well be where the target is: the application has to say.
-            if popup.pid == Some(window.pid) {
+            // A tooltip goes away by itself when the pointer comes.
+            if popup.kind == WindowKind::Tooltip {
                 return None;
             }
             let name = Some(popup.title.clone()).filter(|title| !title.is_empty());
-            return Some(Hit::Other { role: Role::Menu, name, bounds: Some(rect(popup.area)) });
+            let hit = Hit::Other { role: Role::Menu, name, bounds: Some(rect(popup.area)) };
+            return Some(if popup.pid == Some(window.pid) {
+                InFront::OwnPopup(hit)
+            } else {
+                InFront::Other(hit)
+            });
         }
         let other = list.windows.iter().find(|other| Some(other.id) == hit.window)?;
         let is_dialog = other.is_modal || other.kind == WindowKind::Dialog;
-        Some(Hit::Other {
+        Some(InFront::Other(Hit::Other {
             role: if is_dialog { Role::Dialog } else { Role::Window },
             name: Some(other.title.clone()).filter(|title| !title.is_empty()),
             bounds: Some(rect(other.frame)),
+        }))
+    }
+
+    /// Whether an element stands in something that pops up: a menu, a list, a popover.
+    fn is_in_popup(&self, target: &Handle, deadline: Deadline) -> Result<bool> {
+        let mut chain = vec![target.clone()];
+        chain.extend(self.ancestors(target, deadline)?);
+        let objects: Vec<Object> = chain.iter().map(Object::from_handle).collect::<Result<_>>()?;
+        self.with_bus(deadline, |bus| {
+            let connection = &mut bus.connection;
+            let asked: Vec<[u32; 2]> = objects
+                .iter()
+                .map(|object| {
+                    [
+                        send_plain(connection, object, ACCESSIBLE, "GetRole"),
+                        send_get(connection, object, ACCESSIBLE, "Name"),
+                    ]
+                })
+                .collect();
+            let mut is_inside = false;
+            for [number, name] in asked {
+                let number = connection
+                    .wait(number, deadline.at())
+                    .and_then(|message| Ok(message.body("u")?.u32()?));
+                let name = connection.wait(name, deadline.at()).and_then(|message| variant_string(&message));
+                is_inside |= matches!(
+                    number,
+                    Ok(role::MENU
+                        | role::POPUP_MENU
+                        | role::MENU_ITEM
+                        | role::CHECK_MENU_ITEM
+                        | role::RADIO_MENU_ITEM)
+                ) || name.is_ok_and(|name| name == "GtkPopover" || name == "GtkPopoverMenu");
+            }
+            // The list of a combo box hangs below the box.
+            Ok(is_inside)
         })
     }
 }

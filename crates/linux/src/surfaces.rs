@@ -104,8 +104,8 @@ impl Linux {
                 role::MENU_BAR => "menubar",
                 _ if surveyed.popovers.contains(&id) && !holds_menu(&surveyed, id) => "popover",
                 role::MENU | role::POPUP_MENU if is_open_menu(&surveyed, id) => menu_kind(&surveyed, id),
-                // The items of a menu button of GTK 3 are its own children.
-                role::TOGGLE_BUTTON if has_items(&surveyed, id) => "menu",
+                // GTK 3 hangs the items of a menu button directly below it.
+                role::TOGGLE_BUTTON | role::PUSH_BUTTON if has_items(&surveyed, id) => "menu",
                 _ => continue,
             };
             let node = surveyed.tree.node(id);
@@ -156,7 +156,9 @@ fn is_open_menu(surveyed: &Surveyed, id: NodeId) -> bool {
 }
 
 fn has_items(surveyed: &Surveyed, id: NodeId) -> bool {
-    surveyed.tree.node(id).children.iter().any(|&child| is_item(surveyed.natives[child as usize]))
+    let is_choice =
+        |native: u32| matches!(native, role::MENU_ITEM | role::CHECK_MENU_ITEM | role::RADIO_MENU_ITEM);
+    surveyed.tree.node(id).children.iter().any(|&child| is_choice(surveyed.natives[child as usize]))
 }
 
 fn holds_menu(surveyed: &Surveyed, id: NodeId) -> bool {

