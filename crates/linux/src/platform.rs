@@ -843,8 +843,18 @@ impl Platform for Linux {
         let mut tree = std::mem::take(&mut surveyed.tree);
         let mut popups = OnceCell::new();
         if manner.toolkit == Toolkit::Gtk4 {
-            let open = self.popups(scope.window.pid, deadline);
-            popups::place(&mut tree, &Popovers::of(&surveyed), &open);
+            let mut open = self.popups(scope.window.pid, deadline);
+            if let Some(root) = &scope.root
+                && let Some((popup, (dx, dy))) = self.popup_around(root, &open, deadline)?
+            {
+                let (left, top) = manner.origin;
+                popups::move_all(&mut tree, (dx - f64::from(left), dy - f64::from(top)));
+                open.retain(|other| other.id != popup.id);
+                popups::place(&mut tree, &Popovers::of(&surveyed), &open);
+                open.push(popup);
+            } else {
+                popups::place(&mut tree, &Popovers::of(&surveyed), &open);
+            }
             popups = OnceCell::from(open);
         }
         if let Some(window) = scope.window.bounds {
@@ -1202,6 +1212,9 @@ impl Linux {
         let Ok(display) = self.display(deadline) else { return Ok(None) };
         let Ok(Some(hit)) = display.window_at(pixel(point), deadline.at()) else { return Ok(None) };
         let Some(front) = popups.iter().find(|popup| Some(popup.id) == hit.window) else { return Ok(None) };
+        if self.is_item_of(target, front, window, deadline)? {
+            return Ok(Some(Hit::Target));
+        }
         let around = self.popup_around(target, &popups, deadline)?;
         Ok(match around {
             Some((popup, _)) if popup.id == front.id => Some(Hit::Target),
@@ -1212,6 +1225,32 @@ impl Linux {
             }
             _ => None,
         })
+    }
+
+    /// Whether it is an item of the menu that a popup is the window of. In GTK 3 that menu is no object of its own: its items
+    /// are children of the control that opens it, which stands elsewhere.
+    fn is_item_of(
+        &self,
+        target: &Handle,
+        popup: &PopupWindow,
+        window: &Window,
+        deadline: Deadline,
+    ) -> Result<bool> {
+        let mut handles = vec![target.clone()];
+        handles.extend(self.ancestors(target, deadline)?.into_iter().take(1));
+        let bounds: Vec<Option<(Role, Rect)>> = self
+            .read(&handles, window, deadline)?
+            .into_iter()
+            .map(|reading| match reading {
+                Reading::Live(node) => node.bounds.map(|bounds| (node.role, bounds)),
+                _ => None,
+            })
+            .collect();
+        let [Some((Role::MenuItem | Role::CheckBox | Role::RadioButton, item)), Some((_, opener))] = bounds[..]
+        else {
+            return Ok(false);
+        };
+        Ok(popup.area.contains(item.center()) && !opener.contains(item.center()))
     }
 
     /// What stands between a point and a window, if it is another window.

@@ -201,7 +201,10 @@ fn wait_until_actionable(
             Err(error) => return Err(error),
         };
         if !context.pause(pause) {
-            return Err(last.timed_out(context));
+            // The last look may have been cut off by the deadline: what was seen before tells more.
+            let is_cut_off = last.error.get_kind() == "resolution_traversal_incomplete";
+            let told = before.filter(|_| is_cut_off).unwrap_or(last);
+            return Err(told.timed_out(context));
         }
         before = Some(last);
     }
