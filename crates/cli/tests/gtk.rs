@@ -93,9 +93,9 @@ fn save_with_the_keyboard(desktop: &Desktop, cli: &Cli, app: &App, expected: &st
     cli.ok(&["press", "ctrl+a", "--headed"]);
     cli.ok(&["type", &field, "--headed", &path.to_string_lossy()]);
     cli.ok(&["press", "enter", "--headed"]);
-    wait_until("the file", SOON, || path.exists());
-    let saved = std::fs::read_to_string(&path).expect("the file can be read");
-    assert_eq!(saved.trim_end_matches('\n'), expected);
+    let saved = || std::fs::read_to_string(&path).unwrap_or_default();
+    wait_until("the file to be written", SOON, || !saved().is_empty());
+    assert_eq!(saved().trim_end_matches('\n'), expected);
     app.wait_title(desktop, "saved.txt");
 }
 
