@@ -779,3 +779,40 @@ desktop_test! {
         }
     }
 }
+
+desktop_test! {
+    /// The application's own side: the windows of the screen and the end of its process.
+    fn the_factories_are_operated_until_they_are_closed(desktop: &Desktop) {
+        let cli = desktop.cli();
+        for (mut app, opener, item) in [
+            (desktop.gtk3_widget_factory(), "button:Menu", "button"),
+            (desktop.gtk4_widget_factory(), "menubutton", "menuitem"),
+        ] {
+            let refs = cli.ok(&["find", "--app", app.name(), "--role", "checkbox", "--name", "checkbutton", "--limit", "20"]);
+            let off = refs["matches"].as_array().expect("matches").iter();
+            let off = off.filter(|found| found["states"] == serde_json::json!([])).collect::<Vec<_>>();
+            assert_eq!(off.len(), 1, "{refs:#}");
+            let done = cli.ok(&["check", off[0]["ref_id"].as_str().expect("a ref")]);
+            assert_eq!(delivery(&done), "delivered_verified", "{done:#}");
+            let (role, name) = opener.split_once(':').unwrap_or((opener, ""));
+            let mut args = vec!["find", "--app", app.name(), "--role", role, "--first"];
+            if !name.is_empty() {
+                args.extend(["--name", name]);
+            }
+            let menu = cli.ok(&args)["match"]["ref_id"].as_str().expect("a ref").to_owned();
+            cli.ok(&["click", &menu]);
+            wait_until("the menu to be listed", SOON, || {
+                let listed = cli.ok(&["list-surfaces", "--app", app.name()]);
+                listed["surfaces"].as_array().is_some_and(|surfaces| surfaces.len() == 1)
+            });
+            cli.ok(&["click", &cli.find(app.name(), item, "About Widget Factory")]);
+            let about = desktop.wait_window("About");
+            cli.ok(&["press", "Escape", "--window-id", &format!("w-{:x}", about.id), "--headed"]);
+            wait_until("the window about it to be closed", SOON, || {
+                desktop.windows().iter().all(|window| window.id != about.id)
+            });
+            cli.ok(&["click", &cli.find(app.name(), "button", "Close")]);
+            assert_eq!(app.wait_exit(SOON), 0);
+        }
+    }
+}

@@ -27,6 +27,10 @@ pub struct Press {
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     #[serde(default)]
     pub app: Option<String>,
+    /// The same for this window of list-windows.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
+    #[serde(default)]
+    pub window_id: Option<String>,
     /// Also if the chord is a protected one, such as alt+f4.
     #[cfg_attr(feature = "clap", arg(long))]
     #[serde(default)]
@@ -52,13 +56,24 @@ impl Run for Press {
             return Err(policy::needs_headed("press")
                 .hint("repeat with --headed, or use a ref action such as click or set-value, which needs no keys"));
         }
-        let app = self.app.as_deref().map(|name| targets::identified_app(context, name)).transpose()?;
+        let named = match (&self.window_id, &self.app) {
+            (Some(id), app) => {
+                let window = targets::window(context, Some(id), app.as_deref())?;
+                Some((targets::app_of(context, &window)?, Some(window)))
+            }
+            (None, Some(name)) => Some((targets::identified_app(context, name)?, None)),
+            (None, None) => None,
+        };
         let lease = context.take_lease()?;
         let mut steps = Vec::new();
-        if let Some(app) = &app {
-            let app = targets::recheck_app(context, app)?;
-            let windows = context.platform.windows(Some(&app), context.deadline)?;
-            let window = targets::one_window(windows, &format!("{} has", app.name))?;
+        if let Some((app, window)) = &named {
+            let window = if let Some(window) = window {
+                targets::recheck(context, window)?
+            } else {
+                let app = targets::recheck_app(context, app)?;
+                let windows = context.platform.windows(Some(&app), context.deadline)?;
+                targets::one_window(windows, &format!("{} has", app.name))?
+            };
             let is_new = !window.is_focused;
             act::focus_window(context, &window)?;
             let outcome = if is_new { StepOutcome::Succeeded } else { StepOutcome::Skipped };
@@ -69,7 +84,7 @@ impl Run for Press {
         steps.push(Step::physical("key_chord", StepOutcome::Succeeded).verified(false));
         drop(lease);
         let mut reply = ActionReply::new(Action::PressKey.as_str(), &steps);
-        if let Some(app) = &app {
+        if let Some((app, _)) = &named {
             // What opened is a help to the caller; that it cannot be listed does not undo the key.
             let surfaces = context.platform.surfaces(app, None, context.deadline).unwrap_or_default();
             reply.surfaces = surfaces.iter().map(SurfaceData::from).collect();
