@@ -64,3 +64,32 @@ fn milliseconds(value: OsString) -> Result<u64> {
         Error::invalid(format!("{TIMEOUT_MS} is not a number of milliseconds up to {MAX_TIMEOUT_MS}"))
     })
 }
+
+/// Every variable that agent-desktop reads itself, and what it does; for the documentation.
+#[cfg(test)]
+pub(crate) const ALL: &[(&str, &str)] = &[
+    (
+        HOME,
+        "The state root itself, instead of `~/.agent-desktop`: an absolute path, not a symbolic link, of a directory that belongs to the user or does not exist yet. Anything else is `INVALID_ARGS` for every command.",
+    ),
+    (SESSION, "The session when there is no `--session`. Empty is `INVALID_ARGS`."),
+    (
+        TIMEOUT_MS,
+        "Milliseconds that every command with a deadline gets when it is called without `--timeout-ms` (`launch`, `wait`: `--timeout`).",
+    ),
+    (
+        LEASE_FD,
+        "Number of an open descriptor by which the parent process holds the interaction lock; the lease is then not taken again. A descriptor that is not the lock, or holds nothing, is `POLICY_DENIED`.",
+    ),
+    (
+        STATS,
+        "`1`: a line on stderr says how many calls to applications the command cost and how often it waited for answers.",
+    ),
+    (
+        LOG,
+        "Which diagnostics go to stderr: `off`, `error`, `warn`, `info`, `debug` or `trace`; wins over `--verbose`.",
+    ),
+    (USER_HOME[0], "Where `~` is."),
+    (USER_HOME[1], "Where `~` is when `HOME` is not set."),
+    (RUNTIME_DIR, "The directory below which the interaction lock is."),
+];

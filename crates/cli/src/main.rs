@@ -3,6 +3,8 @@
 //! One process runs one command, prints one JSON object and a newline on stdout, and exits with 0 (done), 1 (the command
 //! failed) or 2 (the command line could not be parsed). Everything else goes to stderr.
 
+#[cfg(test)]
+mod docs;
 mod env;
 mod native;
 mod print;
@@ -19,12 +21,21 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 /// Characters that the parser's message may have in an envelope.
 const MAX_MESSAGE: usize = 512;
 
+/// What a first session looks like.
+const EXAMPLE: &str = "\
+Example:
+  agent-desktop snapshot --app gnome-calculator -i --format outline
+  agent-desktop click @s7zknu:e14
+  agent-desktop get @s7zknu:e11 --property value
+
+All of the JSON, the errors and the limits: docs/contract.md";
+
 /// Reads and operates desktop applications through their accessibility trees, for software agents.
 ///
 /// Take a snapshot of a window, pick an element by its ref, act on it, and read what happened. Every command prints one
 /// JSON object; nothing moves the pointer or changes the focus unless --headed is given.
 #[derive(Debug, Parser)]
-#[command(name = "agent-desktop", version, disable_help_subcommand = true, subcommand_required = false)]
+#[command(name = "agent-desktop", version, disable_help_subcommand = true, subcommand_required = false, after_help = EXAMPLE)]
 struct CommandLine {
     #[command(flatten)]
     global: Global,
@@ -35,10 +46,10 @@ struct CommandLine {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
-    /// Say on stderr what is being done.
+    /// Say on stderr what is done.
     #[arg(short, long, global = true)]
     verbose: bool,
-    /// Namespace of snapshots to use: 1 to 64 letters, digits, _ or -.
+    /// Keep the snapshots of this caller apart from others: 1 to 64 letters, digits, _ or -.
     #[arg(long, global = true, value_name = "ID")]
     session: Option<String>,
     /// Append what is done to this file, one JSON object a line.
@@ -53,13 +64,13 @@ struct Global {
     /// Form of the result: json, or outline (text for people and models, where a command has one).
     #[arg(long, global = true, value_name = "FORMAT", default_value = "json", value_parser = ["json", "outline"])]
     format: String,
-    /// Afterwards wait until something matches [role][:text], such as button:Submit.
+    /// After the command, wait until something matches [role][:text], such as button:Submit or :Saved.
     #[arg(short, long, global = true, value_name = "SELECTOR")]
     wait_for: Option<String>,
-    /// Afterwards wait until nothing matches [role][:text].
+    /// After the command, wait until nothing matches [role][:text].
     #[arg(long, global = true, value_name = "SELECTOR")]
     wait_for_gone: Option<String>,
-    /// How long the two above wait [default: 30000].
+    /// How many milliseconds --wait-for and --wait-for-gone wait [default: 30000].
     #[arg(long, global = true, value_name = "MS")]
     wait_timeout: Option<u64>,
 }

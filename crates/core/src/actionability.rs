@@ -92,11 +92,11 @@ pub fn route(action: Action, headed: bool, node: &Node) -> Option<Route> {
 /// How far apart samples of bounds are taken.
 pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(17);
 /// Equal samples in a row that make an element stable.
-const SAMPLES_NEEDED: u32 = 3;
+pub const SAMPLES_NEEDED: u32 = 3;
 /// Time that they span at least.
-const SPAN_NEEDED: Duration = Duration::from_millis(34);
+pub const SPAN_NEEDED: Duration = Duration::from_millis(34);
 /// Pixels by which equal samples may differ.
-const TOLERANCE: f64 = 0.5;
+pub const TOLERANCE: f64 = 0.5;
 
 /// Watches the bounds of an element until they stand still.
 #[derive(Clone, Debug, Default)]

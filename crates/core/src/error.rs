@@ -12,10 +12,10 @@ use crate::delivery::Delivery;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident $text:literal $delivery:ident),* $(,)?) => {
+    ($($(#[doc = $doc:literal])* $variant:ident $text:literal $delivery:ident),* $(,)?) => {
         /// The 16 error codes of the contract.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum ErrorCode { $($(#[$doc])* $variant),* }
+        pub enum ErrorCode { $($(#[doc = $doc])* $variant),* }
 
         impl ErrorCode {
             /// Every code, in the contract's order.
@@ -24,6 +24,11 @@ macro_rules! codes {
             /// The code as it stands in JSON.
             pub const fn as_str(self) -> &'static str {
                 match self { $(ErrorCode::$variant => $text),* }
+            }
+
+            /// What it means, in a sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(ErrorCode::$variant => concat!($($doc),*).trim_ascii()),* }
             }
 
             /// What a failure with this code says about delivery when no step said otherwise.

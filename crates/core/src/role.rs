@@ -49,6 +49,20 @@ roles! {
 }
 
 impl Role {
+    /// Words of other vocabularies that queries may use, and the role each stands for.
+    pub const ALIASES: &[(&str, Role)] = &[
+        ("gridcell", Role::Cell),
+        ("img", Role::Image),
+        ("radio", Role::RadioButton),
+        ("searchbox", Role::TextField),
+        ("searchfield", Role::TextField),
+        ("spinbutton", Role::Incrementor),
+        ("textarea", Role::TextField),
+        ("textbox", Role::TextField),
+        ("togglebutton", Role::Button),
+        ("tree", Role::Outline),
+    ];
+
     /// Whether a person operates things of this role directly; such nodes always get a ref.
     pub const fn is_interactive(self) -> bool {
         matches!(
@@ -125,17 +139,10 @@ impl Role {
     /// The text itself, when it names no role.
     pub fn parse_query(text: &str) -> Result<Role, UnknownRole> {
         let folded = text.trim().to_lowercase();
-        let canonical = match folded.as_str() {
-            "gridcell" => "cell",
-            "img" => "image",
-            "radio" => "radiobutton",
-            "searchbox" | "searchfield" | "textarea" | "textbox" => "textfield",
-            "spinbutton" => "incrementor",
-            "togglebutton" => "button",
-            "tree" => "outline",
-            other => other,
-        };
-        match Role::from_canonical(canonical) {
+        if let Some(&(_, role)) = Role::ALIASES.iter().find(|(alias, _)| *alias == folded) {
+            return Ok(role);
+        }
+        match Role::from_canonical(&folded) {
             Some(Role::Unknown) | None => Err(UnknownRole),
             Some(role) => Ok(role),
         }

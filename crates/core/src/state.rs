@@ -5,11 +5,10 @@
 use std::fmt;
 
 macro_rules! states {
-    ($($variant:ident $text:literal),* $(,)?) => {
+    ($(#[doc = $doc:literal] $variant:ident $text:literal),* $(,)?) => {
         /// One state token.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[allow(missing_docs, reason = "each variant is the state of its name")]
-        pub enum State { $($variant),* }
+        pub enum State { $(#[doc = $doc] $variant),* }
 
         impl State {
             /// Every state, in the order in which they are printed.
@@ -18,6 +17,11 @@ macro_rules! states {
             /// The name used in JSON and in queries.
             pub const fn as_str(self) -> &'static str {
                 match self { $(State::$variant => $text),* }
+            }
+
+            /// What it says of a node, in a sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(State::$variant => $doc.trim_ascii()),* }
             }
 
             /// The state of exactly this name.
@@ -29,10 +33,40 @@ macro_rules! states {
 }
 
 states! {
-    Focused "focused", Disabled "disabled", Secure "secure", Expanded "expanded", Checked "checked",
-    Selected "selected", Hidden "hidden", Busy "busy", Modal "modal", Required "required",
-    Indeterminate "indeterminate", Pressed "pressed", ReadOnly "readonly", Offscreen "offscreen",
-    Invalid "invalid", MultiSelectable "multiselectable", HasPopup "haspopup",
+    /// It has the keyboard focus.
+    Focused "focused",
+    /// It takes no input now.
+    Disabled "disabled",
+    /// Its content is hidden from onlookers; its value is never read.
+    Secure "secure",
+    /// What it can open is open.
+    Expanded "expanded",
+    /// It is checked, or switched on.
+    Checked "checked",
+    /// It is selected in its container.
+    Selected "selected",
+    /// It is not shown at all.
+    Hidden "hidden",
+    /// Its content is still changing.
+    Busy "busy",
+    /// Other windows of its application wait for it.
+    Modal "modal",
+    /// A form is not complete without it.
+    Required "required",
+    /// It is neither checked nor unchecked.
+    Indeterminate "indeterminate",
+    /// It is held down, as a toggle button that is on.
+    Pressed "pressed",
+    /// Its text can be read and not changed.
+    ReadOnly "readonly",
+    /// It lies outside of what its window shows.
+    Offscreen "offscreen",
+    /// Its content is refused by its application.
+    Invalid "invalid",
+    /// Several of its items can be selected at once.
+    MultiSelectable "multiselectable",
+    /// It opens a menu, a list or a dialog.
+    HasPopup "haspopup",
 }
 
 /// A set of states; four bytes.

@@ -21,9 +21,9 @@ use rustix::io::Errno;
 /// The file that is locked.
 const FILE: &str = "interaction.lock";
 /// How long to wait between two attempts at the file.
-const FILE_POLL: Duration = Duration::from_millis(10);
+pub(crate) const FILE_POLL: Duration = Duration::from_millis(10);
 /// How long to wait between two attempts at the guard inside the process.
-const PROCESS_POLL: Duration = Duration::from_millis(1);
+pub(crate) const PROCESS_POLL: Duration = Duration::from_millis(1);
 
 /// Where the lease is, as the environment says.
 #[derive(Clone, Debug, Default)]

@@ -10,6 +10,8 @@ pub mod action_reply;
 mod command_tests;
 pub mod commands;
 pub mod context;
+#[cfg(test)]
+mod docs;
 pub mod envelope;
 mod execute;
 #[cfg(test)]

@@ -21,11 +21,11 @@ pub const ACTIVATION: &str = "the application shows its content to nobody yet: e
 /// Bytes of a stored map that are not entries.
 const MAP_RESERVE: usize = 1024;
 /// First and longest pause before content is looked for again that an application only publishes when somebody reads.
-const ACTIVATION_PAUSE: Duration = Duration::from_millis(25);
-const MAX_ACTIVATION_PAUSE: Duration = Duration::from_millis(400);
+pub(crate) const ACTIVATION_PAUSE: Duration = Duration::from_millis(25);
+pub(crate) const MAX_ACTIVATION_PAUSE: Duration = Duration::from_millis(400);
 
 /// How long a window may be on the screen before its tree is there, and the time between two looks.
-const TREE_PATIENCE: Duration = Duration::from_millis(500);
+pub(crate) const TREE_PATIENCE: Duration = Duration::from_millis(500);
 const TREE_POLL: Duration = Duration::from_millis(50);
 
 /// What is to be observed.

@@ -5,9 +5,9 @@ use agent_desktop_core::geometry::Rect;
 use agent_desktop_core::platform::Image;
 
 /// Pixels that a picture may have.
-const MAX_PIXELS: u64 = 100_000_000;
+pub(crate) const MAX_PIXELS: u64 = 100_000_000;
 /// Bytes that a PNG may have.
-const MAX_PNG: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_PNG: usize = 64 * 1024 * 1024;
 
 /// Cuts `part` out of a picture that shows `whole`; both in logical pixels of the desktop.
 ///

@@ -6,7 +6,7 @@ use agent_desktop_core::geometry::Point;
 use agent_desktop_core::key::Modifier;
 
 /// Largest coordinate, either way.
-const MAX_COORDINATE: f64 = 1e7;
+pub(crate) const MAX_COORDINATE: f64 = 1e7;
 
 /// Parses `X,Y`: two finite numbers and one comma, spaces allowed.
 ///

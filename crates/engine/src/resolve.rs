@@ -16,9 +16,9 @@ use crate::context::Context;
 use crate::trace::Field;
 
 /// Longest time one attempt to resolve may take.
-const ATTEMPT: Duration = Duration::from_millis(750);
+pub(crate) const ATTEMPT: Duration = Duration::from_millis(750);
 /// Pause before an attempt that could not read enough is made again.
-const RETRY: Duration = Duration::from_millis(25);
+pub(crate) const RETRY: Duration = Duration::from_millis(25);
 
 /// A ref with what the store knows of it.
 #[derive(Debug)]

@@ -31,14 +31,14 @@ const MAP: &str = "refmap.json";
 const LATEST: &str = "latest_snapshot_id";
 const LOCK: &str = "refstore.lock";
 /// Bytes that the pointer to the latest snapshot may have.
-const MAX_LATEST: usize = 65;
+pub(crate) const MAX_LATEST: usize = 65;
 /// How long writers wait for each other.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// More snapshots than this are cut down to [`KEPT`].
-const MOST: usize = 128;
-const KEPT: usize = 96;
+pub(crate) const MOST: usize = 128;
+pub(crate) const KEPT: usize = 96;
 /// Age at which a temporary file counts as left behind.
-const ORPHAN: Duration = Duration::from_secs(60);
+pub(crate) const ORPHAN: Duration = Duration::from_secs(60);
 
 /// The snapshots of one namespace.
 #[derive(Clone, Debug)]

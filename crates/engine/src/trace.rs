@@ -18,9 +18,9 @@ use serde::{Serialize, Serializer};
 use crate::log;
 
 /// Bytes a trace file may have.
-const MAX_FILE: u64 = 64 * 1024 * 1024;
+pub(crate) const MAX_FILE: u64 = 64 * 1024 * 1024;
 /// How long the lock of the file is waited for.
-const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
+pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A value in a trace line.
 #[derive(Clone, Copy, Debug)]

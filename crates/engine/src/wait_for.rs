@@ -19,11 +19,11 @@ use crate::observe::Target;
 use crate::resolve;
 
 /// How long it is waited when nobody says, in milliseconds.
-const WAIT_MS: u64 = 30_000;
+pub(crate) const WAIT_MS: u64 = 30_000;
 /// Time between two looks.
-const POLL: Duration = Duration::from_millis(75);
+pub(crate) const POLL: Duration = Duration::from_millis(75);
 /// Budget of the tree that shows a caller why the wait was in vain.
-const DIAGNOSTIC: Duration = Duration::from_millis(600);
+pub(crate) const DIAGNOSTIC: Duration = Duration::from_millis(600);
 /// How deep matching looks.
 pub(crate) const MATCH_DEPTH: u32 = 50;
 

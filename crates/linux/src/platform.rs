@@ -381,7 +381,7 @@ impl Linux {
     fn join_windows(
         &self,
         applications: &[Registered],
-        listed: Option<screen::WindowList>,
+        listed: Option<&screen::WindowList>,
         only: Option<&App>,
         deadline: Deadline,
     ) -> Result<Vec<Window>> {
@@ -768,7 +768,7 @@ impl Platform for Linux {
         // The window system first: an application that does not answer must not keep us from seeing its windows.
         let listed = self.screen_windows(deadline);
         let registered = self.registered(deadline)?;
-        self.join_windows(&registered, listed, app, deadline)
+        self.join_windows(&registered, listed.as_ref(), app, deadline)
     }
 
     fn displays(&self, deadline: Deadline) -> Result<Vec<Display>> {
@@ -1218,7 +1218,9 @@ impl Linux {
         let around = self.popup_around(target, &popups, deadline)?;
         Ok(match around {
             Some((popup, _)) if popup.id == front.id => Some(Hit::Target),
-            _ if self.manner(&Object::from_handle(target)?.bus, window, deadline)?.toolkit == Toolkit::Gtk4 => {
+            _ if self.manner(&Object::from_handle(target)?.bus, window, deadline)?.toolkit
+                == Toolkit::Gtk4 =>
+            {
                 Some(Hit::Other { role: Role::Popover, name: None, bounds: Some(front.area) })
             }
             _ => None,

@@ -12,6 +12,7 @@ pub mod cli;
 pub mod desktop;
 pub mod documents;
 pub mod fake;
+pub mod golden;
 pub mod look;
 pub mod wait;
 

@@ -23,9 +23,9 @@ use crate::context::Context;
 use crate::resolve::{self, Loaded, Resolved};
 
 /// How long a context menu may take to appear.
-const MENU_LIMIT: Duration = Duration::from_millis(600);
+pub(crate) const MENU_LIMIT: Duration = Duration::from_millis(600);
 /// Numbers closer than this are equal.
-const NUMBER_TOLERANCE: f64 = 1e-6;
+pub(crate) const NUMBER_TOLERANCE: f64 = 1e-6;
 
 pub(super) struct Performer<'a, 'c> {
     pub(super) context: &'a Context<'c>,

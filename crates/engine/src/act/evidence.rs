@@ -16,9 +16,9 @@ use crate::context::Context;
 use crate::resolve::Resolved;
 
 /// How long a state, a value or a selection may take to change.
-pub(super) const STATE_LIMIT: Duration = Duration::from_millis(600);
+pub(crate) const STATE_LIMIT: Duration = Duration::from_millis(600);
 /// How long a click may take to show an effect on its element or its windows. Longer than a Qt button's animation.
-pub(super) const CLICK_LIMIT: Duration = Duration::from_millis(200);
+pub(crate) const CLICK_LIMIT: Duration = Duration::from_millis(200);
 /// After how many looks at the element the windows are looked at as well.
 const WINDOWS_LOOK: u32 = 2;
 /// Pause between two looks.

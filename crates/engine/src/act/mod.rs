@@ -4,8 +4,8 @@
 //! whether it happened. Decided here: the order, what is waited for, and what a failure says about delivery. What each
 //! action does is in `dispatch.rs`; whether an element can be acted on is core's to judge.
 
-mod dispatch;
-mod evidence;
+pub(crate) mod dispatch;
+pub(crate) mod evidence;
 mod pointer;
 mod select;
 
@@ -33,14 +33,14 @@ use crate::wire::SurfaceData;
 pub use pointer::{Aim, aim};
 
 /// Pause between two looks at an element that cannot be acted on yet.
-const POLL: Duration = Duration::from_millis(100);
+pub(crate) const POLL: Duration = Duration::from_millis(100);
 /// The same when it only has to be watched a little longer.
-const POLL_STABILITY: Duration = Duration::from_millis(16);
+pub(crate) const POLL_STABILITY: Duration = Duration::from_millis(16);
 /// Time that an application must have had for its silence to count.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How long the focus of a window may take to arrive, and how far apart its two confirmations are.
-const FOCUS_LIMIT: Duration = Duration::from_millis(750);
-const FOCUS_CONFIRM: Duration = Duration::from_millis(50);
+pub(crate) const FOCUS_LIMIT: Duration = Duration::from_millis(750);
+pub(crate) const FOCUS_CONFIRM: Duration = Duration::from_millis(50);
 
 /// What is asked of an element.
 #[derive(Clone, Copy, Debug)]

@@ -11,23 +11,23 @@ use super::{Reply, Run};
 use crate::context::{Context, OPERATION_MS, Options};
 use crate::{policy, targets};
 
-const POLL: Duration = Duration::from_millis(25);
+pub(crate) const POLL: Duration = Duration::from_millis(25);
 /// Time that is kept for saying why it did not close.
-const EXPLAIN: Duration = Duration::from_millis(500);
+pub(crate) const EXPLAIN: Duration = Duration::from_millis(500);
 
 /// Quit an application and wait until its process is gone.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct CloseApp {
-    /// Name of the application.
+    /// Name of the application, as list-apps shows it.
     #[cfg_attr(feature = "clap", arg(value_name = "APP"))]
     pub app: String,
     /// End its process instead of asking it to quit; unsaved work is lost.
     #[cfg_attr(feature = "clap", arg(long))]
     #[serde(default)]
     pub force: bool,
-    /// Give up after this many milliseconds.
+    /// Give up after this many milliseconds [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     #[serde(default)]
     pub timeout_ms: Option<u64>,

@@ -20,8 +20,11 @@ use crate::wire::PointData;
 pub const DURATION_MS: u64 = 300;
 /// How long the pointer stays over the target when nobody says, in milliseconds.
 pub const DROP_DELAY_MS: u64 = 500;
+/// Longest move and longest stay, in milliseconds.
+pub(crate) const MAX_DURATION_MS: u64 = 60_000;
+pub(crate) const MAX_DROP_DELAY_MS: u64 = 10_000;
 /// What picking up takes before the move, in milliseconds.
-const PICKUP_MS: u64 = 200;
+pub(crate) const PICKUP_MS: u64 = 200;
 
 /// Drag from an element or a point to another (needs --headed).
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -43,13 +46,13 @@ pub struct Drag {
     /// Snapshot of refs that do not name their own.
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     pub snapshot: Option<String>,
-    /// How long the move takes, up to 60000 [default: 300].
+    /// How many milliseconds the move takes, up to 60000 [default: 300].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub duration: Option<u64>,
-    /// How long to stay over the target before the release, up to 10000 [default: 500].
+    /// How many milliseconds to stay over the target before the release, up to 10000 [default: 500].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub drop_delay: Option<u64>,
-    /// Give up after this many milliseconds; 0: one attempt.
+    /// Give up after this many milliseconds; 0: one attempt [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub timeout_ms: Option<u64>,
 }
@@ -122,11 +125,11 @@ impl Run for Drag {
                 }
             }
         }
-        if self.duration.is_some_and(|duration| duration > 60_000) {
-            return Err(Error::invalid("--duration is at most 60000 ms"));
+        if self.duration.is_some_and(|duration| duration > MAX_DURATION_MS) {
+            return Err(Error::invalid(format!("--duration is at most {MAX_DURATION_MS} ms")));
         }
-        if self.drop_delay.is_some_and(|delay| delay > 10_000) {
-            return Err(Error::invalid("--drop-delay is at most 10000 ms"));
+        if self.drop_delay.is_some_and(|delay| delay > MAX_DROP_DELAY_MS) {
+            return Err(Error::invalid(format!("--drop-delay is at most {MAX_DROP_DELAY_MS} ms")));
         }
         Ok(())
     }

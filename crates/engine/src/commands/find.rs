@@ -21,24 +21,24 @@ use crate::trace::Field;
 use crate::wait_for::MATCH_DEPTH;
 
 /// Matches that are listed when nobody says.
-const LIMIT: usize = 50;
+pub(crate) const LIMIT: usize = 50;
 /// Time between two looks at an application that did not answer everything: growing, so as not to press a busy one.
-const RETRY: Duration = Duration::from_millis(10);
-const MAX_RETRY: Duration = Duration::from_millis(200);
+pub(crate) const RETRY: Duration = Duration::from_millis(10);
+pub(crate) const MAX_RETRY: Duration = Duration::from_millis(200);
 
-/// Find elements by role, text or state.
+/// Find elements by role, text or state, with refs to act on.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields, default)]
 pub struct Find {
-    /// The application; without it, the focused window.
+    /// The application of this name, as list-apps shows it; without it, the focused window.
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub app: Option<String>,
-    /// The window of this id.
+    /// The window with this id, as list-windows shows it.
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     pub window_id: Option<String>,
-    /// Where to look: window, menu, sheet, … [default: window].
-    #[cfg_attr(feature = "clap", arg(long, value_name = "KIND", value_parser = super::surface_words()))]
+    /// Where to look: window, focused, menu, menubar, sheet, popover or alert [default: window].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "KIND", hide_possible_values = true, value_parser = super::surface_words()))]
     pub surface: Option<String>,
     /// Only below the element of this ref.
     #[cfg_attr(feature = "clap", arg(long, value_name = "REF"))]
@@ -61,10 +61,10 @@ pub struct Find {
     /// Text in its name, value or description, or in that of anything inside it.
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEXT"))]
     pub text: Option<String>,
-    /// Its identifier: exact, and case matters.
+    /// Its native_id, such as the id of an element in a web page: exact, and case matters.
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     pub native_id: Option<String>,
-    /// Texts must be equal as a whole.
+    /// The texts above must be equal as a whole, not only contained.
     #[cfg_attr(feature = "clap", arg(long))]
     pub exact: bool,
     /// A state it has, or with =false has not: checked, disabled=false; may be repeated.
@@ -83,10 +83,10 @@ pub struct Find {
     /// Only the last.
     #[cfg_attr(feature = "clap", arg(long, group = "choice"))]
     pub last: bool,
-    /// Only the one of this number, from 0.
+    /// Only the match of this number, counted from 0.
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", group = "choice"))]
     pub nth: Option<usize>,
-    /// At most so many; 0: all [default: 50].
+    /// List at most so many matches; 0: all [default: 50].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", group = "choice"))]
     pub limit: Option<usize>,
     /// Give up after this many milliseconds [default: 5000].

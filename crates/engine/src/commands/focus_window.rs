@@ -12,16 +12,16 @@ use crate::targets;
 use crate::wire::WindowData;
 
 /// How long the focus may take to arrive.
-const LIMIT: Duration = Duration::from_millis(750);
+pub(crate) const LIMIT: Duration = Duration::from_millis(750);
 /// Time between two looks; the focus counts when two looks in a row see it.
-const POLL: Duration = Duration::from_millis(50);
+pub(crate) const POLL: Duration = Duration::from_millis(50);
 
 /// Bring a window to the front and give it the keyboard.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields, default)]
 pub struct FocusWindow {
-    /// The window of this id.
+    /// The window with this id, as list-windows shows it.
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     pub window_id: Option<String>,
     /// The window of this application.
@@ -30,7 +30,7 @@ pub struct FocusWindow {
     /// The window with this text in its title; case matters.
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEXT"))]
     pub title: Option<String>,
-    /// Give up after this many milliseconds.
+    /// Give up after this many milliseconds [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub timeout_ms: Option<u64>,
 }

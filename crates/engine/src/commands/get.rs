@@ -29,7 +29,7 @@ pub struct Get {
     #[cfg_attr(feature = "clap", arg(long, value_name = "PROPERTY"))]
     #[serde(default)]
     pub property: Option<String>,
-    /// Give up after this many milliseconds; 0: one attempt.
+    /// Give up after this many milliseconds; 0: one attempt [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     #[serde(default)]
     pub timeout_ms: Option<u64>,

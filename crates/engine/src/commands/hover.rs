@@ -26,10 +26,10 @@ pub struct Hover {
     /// Snapshot of a ref that does not name its own.
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     pub snapshot: Option<String>,
-    /// Give up after this many milliseconds; 0: one attempt.
+    /// Give up after this many milliseconds; 0: one attempt [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub timeout_ms: Option<u64>,
-    /// How long to stay; only 0 yet.
+    /// Reserved, only 0 is accepted: the pointer stays where it is put.
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub duration: Option<u64>,
 }

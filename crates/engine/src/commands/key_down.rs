@@ -7,7 +7,7 @@ use super::{Never, Run, held_input};
 use crate::context::Context;
 use crate::policy;
 
-/// Hold a key (reserved for the daemon).
+/// Hold a key down (not available yet: use press).
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]

@@ -7,7 +7,7 @@ use super::{Never, Run, held_input};
 use crate::context::Context;
 use crate::policy;
 
-/// Release a held key (reserved for the daemon).
+/// Release a held key (not available yet: use press).
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]

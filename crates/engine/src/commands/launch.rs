@@ -17,18 +17,18 @@ use crate::wire::WindowData;
 /// How long a launch may take when nobody says, in milliseconds.
 pub const LAUNCH_MS: u64 = 30_000;
 /// Time between two looks for the window, at first and at most.
-const POLL: Duration = Duration::from_millis(25);
-const MAX_POLL: Duration = Duration::from_millis(250);
+pub(crate) const POLL: Duration = Duration::from_millis(25);
+pub(crate) const MAX_POLL: Duration = Duration::from_millis(250);
 /// How long a window may take to appear after the started process has ended: many commands hand over to a process that
 /// already runs, or that they start themselves.
-const HANDOVER: Duration = Duration::from_secs(5);
+pub(crate) const HANDOVER: Duration = Duration::from_secs(5);
 /// How long a window may be there before its tree is.
 const ACCESSIBLE: Duration = Duration::from_secs(5);
 /// How long a window of an unknown new process must have been there to count as that of what was started.
-const SETTLED: Duration = Duration::from_millis(1500);
+pub(crate) const SETTLED: Duration = Duration::from_millis(1500);
 /// Arguments and variables, each at most this many, and all of them together at most this many bytes.
-const MAX_ITEMS: usize = 256;
-const MAX_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_ITEMS: usize = 256;
+pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 
 /// Start an application, or find it running, and wait for its window.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -38,7 +38,7 @@ pub struct Launch {
     /// Name of an application, of its desktop entry, or of an executable.
     #[cfg_attr(feature = "clap", arg(value_name = "APP"))]
     pub app: String,
-    /// How long all of it may take; 0: do not wait for a window [default: 30000].
+    /// How many milliseconds all of it may take; 0: do not wait for a window [default: 30000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub timeout: Option<u64>,
     /// Fail if no window appears in time, instead of answering without one.
@@ -57,7 +57,7 @@ pub struct Launch {
     /// Start another instance even if one is running.
     #[cfg_attr(feature = "clap", arg(long))]
     pub no_attach: bool,
-    /// Bring its window to the front.
+    /// Bring its window to the front and give it the keyboard.
     #[cfg_attr(feature = "clap", arg(long))]
     pub activate: bool,
 }

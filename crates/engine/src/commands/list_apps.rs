@@ -17,7 +17,7 @@ pub struct ListApps {
     /// Only those whose name contains this text, in any case.
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEXT"))]
     pub app: Option<String>,
-    /// Give up after this many milliseconds.
+    /// Give up after this many milliseconds [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub timeout_ms: Option<u64>,
 }

@@ -12,7 +12,7 @@ use crate::wire::DisplayData;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields, default)]
 pub struct ListDisplays {
-    /// Give up after this many milliseconds.
+    /// Give up after this many milliseconds [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub timeout_ms: Option<u64>,
 }

@@ -19,7 +19,7 @@ pub struct ListSurfaces {
     /// The application; without it, that of the focused window.
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub app: Option<String>,
-    /// Give up after this many milliseconds.
+    /// Give up after this many milliseconds [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub timeout_ms: Option<u64>,
 }

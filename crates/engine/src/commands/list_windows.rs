@@ -16,7 +16,7 @@ pub struct ListWindows {
     /// Only windows of the application of this name; every instance of it.
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub app: Option<String>,
-    /// Give up after this many milliseconds.
+    /// Give up after this many milliseconds [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub timeout_ms: Option<u64>,
 }

@@ -8,6 +8,9 @@ use super::{Reply, Run};
 use crate::context::{Context, Options};
 use crate::pointer::{parse_button, parse_modifiers, parse_point};
 
+/// Clicks at once.
+pub(crate) const MAX_COUNT: u32 = 100;
+
 const fn one() -> u32 {
     1
 }
@@ -32,7 +35,7 @@ pub struct MouseClick {
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODIFIER"))]
     #[serde(default)]
     pub modifiers: Vec<String>,
-    /// Give up after this many milliseconds.
+    /// Give up after this many milliseconds [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     #[serde(default)]
     pub timeout_ms: Option<u64>,
@@ -56,7 +59,11 @@ impl Run for MouseClick {
         parse_point(&self.xy)?;
         parse_button(self.button.as_deref())?;
         parse_modifiers(&self.modifiers)?;
-        if (1..=100).contains(&self.count) { Ok(()) } else { Err(Error::invalid("--count is between 1 and 100")) }
+        if (1..=MAX_COUNT).contains(&self.count) {
+            Ok(())
+        } else {
+            Err(Error::invalid(format!("--count is between 1 and {MAX_COUNT}")))
+        }
     }
 
     fn run(&self, context: &Context<'_>) -> Result<MouseClickReply> {

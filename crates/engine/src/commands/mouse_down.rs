@@ -7,7 +7,7 @@ use super::{Never, Run, held_input};
 use crate::context::{Context, Options};
 use crate::pointer::{parse_button, parse_modifiers, parse_point};
 
-/// Hold a mouse button (reserved for the daemon).
+/// Hold a mouse button down (not available yet: use mouse-click or drag).
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]

@@ -10,7 +10,7 @@ use crate::context::{Context, Options};
 use crate::pointer::{is_coordinate, parse_modifiers};
 
 /// Lines on one axis, at most.
-const MAX_LINES: f64 = 1000.0;
+pub(crate) const MAX_LINES: f64 = 1000.0;
 
 const fn three_down() -> f64 {
     -3.0
@@ -39,7 +39,7 @@ pub struct MouseWheel {
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODIFIER"))]
     #[serde(default)]
     pub modifiers: Vec<String>,
-    /// Give up after this many milliseconds.
+    /// Give up after this many milliseconds [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     #[serde(default)]
     pub timeout_ms: Option<u64>,

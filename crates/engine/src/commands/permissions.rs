@@ -7,7 +7,7 @@ use super::{Effects, Reply, Run};
 use crate::context::Context;
 use crate::wire::PermissionsData;
 
-/// Show which permissions of the operating system are granted.
+/// Show whether the operating system lets us read applications and take pictures.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields, default)]

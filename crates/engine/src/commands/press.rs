@@ -15,12 +15,13 @@ use crate::policy;
 use crate::targets;
 use crate::wire::SurfaceData;
 
-/// Press a key chord, such as ctrl+shift+s (needs --headed here).
+/// Press a key chord, such as ctrl+shift+s (needs --headed on Linux).
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct Press {
-    /// Modifiers (ctrl, alt, shift, meta) and one key, joined by +.
+    /// Modifiers (ctrl, alt, shift, meta) and one key, joined by +: a character, return, escape, tab, space, delete,
+    /// forwarddelete, home, end, pageup, pagedown, left, right, up, down, menu, f1 to f12.
     pub combo: String,
     /// Focus this application's window first; without it, the key goes to whatever has the focus.
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
@@ -30,7 +31,7 @@ pub struct Press {
     #[cfg_attr(feature = "clap", arg(long))]
     #[serde(default)]
     pub force: bool,
-    /// Give up after this many milliseconds.
+    /// Give up after this many milliseconds [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     #[serde(default)]
     pub timeout_ms: Option<u64>,

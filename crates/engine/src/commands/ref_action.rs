@@ -17,7 +17,7 @@ macro_rules! ref_action {
             #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
             #[serde(default, alias = "snapshot_id")]
             pub snapshot: Option<String>,
-            /// Wait this many milliseconds for the element to be ready; 0: one attempt.
+            /// Wait this many milliseconds for the element to be ready; 0: one attempt [default: 5000].
             #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
             #[serde(default)]
             pub timeout_ms: Option<u64>,

@@ -42,7 +42,7 @@ pub struct Screenshot {
     /// Only this part, in logical pixels of the desktop; of the window if one is named.
     #[cfg_attr(feature = "clap", arg(long, value_name = "X,Y,WIDTH,HEIGHT", allow_hyphen_values = true))]
     pub region: Option<String>,
-    /// Give up after this many milliseconds.
+    /// Give up after this many milliseconds [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub timeout_ms: Option<u64>,
 }

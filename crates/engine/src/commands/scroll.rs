@@ -10,6 +10,9 @@ use crate::action_reply::ActionReply;
 use crate::context::{Context, Options};
 use crate::wait_for::{self, Answer};
 
+/// Steps of one scroll.
+pub(crate) const MAX_AMOUNT: u32 = 1000;
+
 /// Scroll an element, or what contains it.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
@@ -30,7 +33,7 @@ pub struct Scroll {
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     #[serde(default)]
     pub snapshot: Option<String>,
-    /// Wait this many milliseconds for the element to be ready; 0: one attempt.
+    /// Wait this many milliseconds for the element to be ready; 0: one attempt [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     #[serde(default)]
     pub timeout_ms: Option<u64>,
@@ -61,8 +64,8 @@ impl Run for Scroll {
 
     fn check(&self, _: &Options) -> Result<()> {
         agent_desktop_core::refs::RefTarget::parse(&self.ref_id, self.snapshot.as_deref())?;
-        if !(1..=1000).contains(&self.amount) {
-            return Err(Error::invalid(format!("the amount {} is not between 1 and 1000", self.amount)));
+        if !(1..=MAX_AMOUNT).contains(&self.amount) {
+            return Err(Error::invalid(format!("the amount {} is not between 1 and {MAX_AMOUNT}", self.amount)));
         }
         self.parsed().map(|_| ())
     }

@@ -18,14 +18,14 @@ pub struct Select {
     /// Ref from a snapshot, such as @sq4m2:e14.
     #[cfg_attr(feature = "clap", arg(value_name = "REF"))]
     pub ref_id: String,
-    /// Text of the item; whole, in any case.
+    /// The whole text of the item; case and white space do not matter.
     #[cfg_attr(feature = "clap", arg(value_name = "VALUE", allow_hyphen_values = true))]
     pub value: String,
     /// Snapshot of a ref that does not name its own.
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     #[serde(default)]
     pub snapshot: Option<String>,
-    /// Wait this many milliseconds for the element to be ready; 0: one attempt.
+    /// Wait this many milliseconds for the element to be ready; 0: one attempt [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     #[serde(default)]
     pub timeout_ms: Option<u64>,
@@ -36,7 +36,7 @@ impl Run for Select {
 
     fn check(&self, _: &Options) -> Result<()> {
         agent_desktop_core::refs::RefTarget::parse(&self.ref_id, self.snapshot.as_deref())?;
-        check_text(&self.value, 10_000)
+        check_text(&self.value, super::type_text::MAX_CHARACTERS)
     }
 
     fn run(&self, context: &Context<'_>) -> Result<Answer<ActionReply>> {

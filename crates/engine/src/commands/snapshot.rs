@@ -18,27 +18,27 @@ use crate::tree_data::NodeData;
 use crate::wait_for::{Answer, Condition};
 
 /// Levels shown when nobody says.
-const DEPTH: u8 = 10;
+pub(crate) const DEPTH: u8 = 10;
 /// Levels shown at most.
-const MAX_DEPTH: u8 = 50;
+pub(crate) const MAX_DEPTH: u8 = 50;
 /// Levels of a skeleton.
-const SKELETON_DEPTH: u8 = 3;
+pub(crate) const SKELETON_DEPTH: u8 = 3;
 
 /// Read a window as a tree, with refs for what can be operated.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields, default)]
 pub struct Snapshot {
-    /// The application; without it, the focused window.
+    /// The application of this name, as list-apps shows it; without it, the focused window.
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub app: Option<String>,
-    /// The window of this id.
+    /// The window with this id, as list-windows shows it.
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     pub window_id: Option<String>,
     /// How many levels to show, 0 to 50.
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = DEPTH))]
     pub max_depth: u8,
-    /// Show where everything is.
+    /// Show the bounds of every element, in logical pixels of the desktop.
     #[cfg_attr(feature = "clap", arg(long))]
     pub include_bounds: bool,
     /// Leave out branches in which nothing can be operated.
@@ -47,16 +47,16 @@ pub struct Snapshot {
     /// Leave out groups that say nothing and hold one child.
     #[cfg_attr(feature = "clap", arg(long))]
     pub compact: bool,
-    /// Only the first three levels; drill into branches with --root.
+    /// Only the first three levels; read more of a branch with --root.
     #[cfg_attr(feature = "clap", arg(long))]
     pub skeleton: bool,
     /// Also what does not show: closed menus, other tabs, rows scrolled out of view.
     #[cfg_attr(feature = "clap", arg(long))]
     pub all: bool,
-    /// What to read: window, focused, menu, menubar, sheet, popover, alert, … [default: window].
-    #[cfg_attr(feature = "clap", arg(long, value_name = "KIND", value_parser = super::surface_words()))]
+    /// What to read: window, focused, menu, menubar, sheet, popover or alert [default: window].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "KIND", hide_possible_values = true, value_parser = super::surface_words()))]
     pub surface: Option<String>,
-    /// Only what is below the element of this ref.
+    /// Only what is below the element of this ref; its refs are added to the same snapshot.
     #[cfg_attr(feature = "clap", arg(long, value_name = "REF"))]
     pub root: Option<String>,
     /// Snapshot of a --root that does not name its own.

@@ -10,6 +10,9 @@ use crate::action_reply::ActionReply;
 use crate::context::{Context, Options};
 use crate::wait_for::{self, Answer};
 
+/// Characters that are taken at once.
+pub(crate) const MAX_CHARACTERS: usize = 10_000;
+
 /// Insert text at the caret of a text field, in place of what is selected.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
@@ -25,7 +28,7 @@ pub struct TypeText {
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     #[serde(default)]
     pub snapshot: Option<String>,
-    /// Wait this many milliseconds for the element to be ready; 0: one attempt.
+    /// Wait this many milliseconds for the element to be ready; 0: one attempt [default: 5000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     #[serde(default)]
     pub timeout_ms: Option<u64>,
@@ -36,7 +39,7 @@ impl Run for TypeText {
 
     fn check(&self, _: &Options) -> Result<()> {
         agent_desktop_core::refs::RefTarget::parse(&self.ref_id, self.snapshot.as_deref())?;
-        check_text(&self.text, 10_000)
+        check_text(&self.text, MAX_CHARACTERS)
     }
 
     fn run(&self, context: &Context<'_>) -> Result<Answer<ActionReply>> {

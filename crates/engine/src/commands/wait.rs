@@ -30,13 +30,13 @@ use crate::wire::WindowData;
 /// How long it is waited when nobody says, in milliseconds.
 pub const WAIT_MS: u64 = 30_000;
 /// Time between two looks, by mode.
-const ELEMENT_POLL: Duration = Duration::from_millis(100);
-const WINDOW_POLL: Duration = Duration::from_millis(100);
-const MENU_POLL: Duration = Duration::from_millis(50);
-const TEXT_POLL: Duration = Duration::from_millis(200);
-const MAX_TEXT_POLL: Duration = Duration::from_secs(1);
+pub(crate) const ELEMENT_POLL: Duration = Duration::from_millis(100);
+pub(crate) const WINDOW_POLL: Duration = Duration::from_millis(100);
+pub(crate) const MENU_POLL: Duration = Duration::from_millis(50);
+pub(crate) const TEXT_POLL: Duration = Duration::from_millis(200);
+pub(crate) const MAX_TEXT_POLL: Duration = Duration::from_secs(1);
 /// How long one attempt to find an element may take.
-const RESOLVE: Duration = Duration::from_millis(750);
+pub(crate) const RESOLVE: Duration = Duration::from_millis(750);
 
 /// Wait for a time, an element, a window, a text or a menu.
 #[derive(Clone, Debug, Default, Deserialize)]
