@@ -1246,7 +1246,8 @@ impl Linux {
                 _ => None,
             })
             .collect();
-        let [Some((Role::MenuItem | Role::CheckBox | Role::RadioButton, item)), Some((_, opener))] = bounds[..]
+        let [Some((Role::MenuItem | Role::CheckBox | Role::RadioButton, item)), Some((_, opener))] =
+            bounds[..]
         else {
             return Ok(false);
         };
