@@ -403,7 +403,9 @@ desktop_test! {
             let done = cli.ok(&["expand", &details]);
             assert_eq!(delivery(&done), "delivered_verified", "{done:#}");
             app.wait_log("expander on");
-            find_node(&tree(&cli, &app, &[]), "statictext", "Hidden text");
+            wait_until("the text inside", SOON, || {
+                find_nodes(&tree(&cli, &app, &[]), "statictext", "Hidden text").len() == 1
+            });
             assert_eq!(delivery(&cli.ok(&["expand", &details])), "not_delivered");
             cli.ok(&["collapse", &details]);
             app.wait_log("expander off");

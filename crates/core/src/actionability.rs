@@ -116,7 +116,8 @@ impl Stability {
         if continues {
             self.in_a_row += 1;
         } else {
-            self.moved = self.first.is_some();
+            // What could not be read has not moved for all we know.
+            self.moved = bounds.is_some() && matches!(self.first, Some((_, Some(_))));
             self.first = Some((now, bounds));
             self.in_a_row = 1;
         }
@@ -655,10 +656,12 @@ impl Report {
         self.verified_point = reached;
     }
 
-    /// The check that the error is about: one that no waiting helps if there is any, else the first that blocks.
+    /// The check that the error is about: one that no waiting helps if there is any, else the first that failed, else the
+    /// first of which nobody could say.
     pub fn blocking(&self) -> Option<&Check> {
         let mut blocking = self.checks.iter().filter(|check| check.blocks());
-        let first = blocking.clone().next();
+        let mut failed = blocking.clone().filter(|check| check.status == Status::Fail);
+        let first = failed.next().or_else(|| blocking.clone().next());
         blocking.find(|check| self.ends_wait(check)).or(first)
     }
 
