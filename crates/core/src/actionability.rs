@@ -526,7 +526,10 @@ fn check_supported(action: Action, headed: bool, node: &Node) -> Check {
         return Check::is_unknown(NAME, "what it offers could not be read");
     }
     // Qt takes the actions away from what is disabled: that it has none now says nothing about later.
-    if node.states.has(State::Disabled) && !node.capabilities.has(Capability::Click) {
+    let offers_nothing = node.capabilities.iter().all(|capability| {
+        matches!(capability, Capability::SetFocus | Capability::RightClick | Capability::ScrollTo)
+    });
+    if node.states.has(State::Disabled) && offers_nothing {
         return Check::is_unknown(NAME, "it is disabled and does not say what it offers");
     }
     let headed_would_help = route(action, true, node).is_some()
@@ -814,6 +817,16 @@ mod tests {
             ErrorCode::ActionNotSupported,
             "e12 (button \"Save\") cannot expand (it offers Click)",
         );
+    }
+
+    #[test]
+    fn what_is_disabled_and_offers_nothing_may_offer_it_later() {
+        let mut node = button();
+        node.states.insert(State::Disabled);
+        node.capabilities = Capabilities::NONE;
+        let report = report(Action::Click, false, &node);
+        assert!(!report.is_terminal());
+        blocked(&report, CheckName::Enabled, ErrorCode::ActionFailed, "e12 (button \"Save\") is disabled");
     }
 
     #[test]

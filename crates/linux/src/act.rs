@@ -24,6 +24,12 @@ const INNER_LEVELS: u32 = 4;
 const ANCESTORS: u32 = 6;
 /// How long an action may take before the application is asked whether it still listens.
 const NESTED: Duration = Duration::from_millis(300);
+/// How long a button of GTK 4 stays down after it was told to click; it does its work only then.
+const GTK4_BUTTON: Duration = Duration::from_millis(255);
+/// Times a list is scrolled in search of an item without a place, and how long it may take to show.
+const SEARCHES: u32 = 12;
+const MOST_SIBLINGS: usize = 2000;
+const SCROLLED: Duration = Duration::from_millis(120);
 /// `ATSPI_SCROLL_ANYWHERE`: as little as needed.
 const SCROLL_ANYWHERE: u32 = 6;
 
@@ -353,7 +359,12 @@ impl Actor<'_> {
             return Ok(Performed::Done { label, native: format!("{native}, which has not returned") });
         }
         let answer = self.connection.wait(serial, self.deadline.at());
-        Ok(Self::accepted(label, &native, self.judged(label, &native, answer)?))
+        let judged = self.judged(label, &native, answer)?;
+        // Whoever looks earlier sees a button that is down, and nothing that it did.
+        if self.toolkit == Toolkit::Gtk4 && live.role == role::PUSH_BUTTON && live.actions[index].eq_ignore_ascii_case("click") {
+            std::thread::sleep(GTK4_BUTTON.min(self.at().saturating_duration_since(Instant::now())));
+        }
+        Ok(Self::accepted(label, &native, judged))
     }
 
     /// Whether the application answers other questions while it owes the answer to this one: what the action started has a
@@ -569,6 +580,9 @@ impl Actor<'_> {
         let mut result = Performed::NotOffered;
         for is_vertical in [true, false] {
             let Some((bar, area)) = self.scroll_bar(target, live, is_vertical)? else { continue };
+            if is_vertical && self.extents(target).is_some_and(|item| item.1 == i32::MIN) {
+                result = self.search(target, &area, &bar)?;
+            }
             let (Some(item), Some(view), Some(numbers)) =
                 (self.extents(target), self.extents(&area), self.numbers(&bar)?)
             else {
@@ -591,6 +605,78 @@ impl Actor<'_> {
             result = self.set_number(&bar, wanted, "scroll_into_view")?;
         }
         Ok(result)
+    }
+
+    /// Scrolls to an item that has no place while it does not show, as in GTK 3: by its number among its siblings, and
+    /// then by those that show.
+    fn search(&mut self, target: &Object, area: &Object, bar: &Object) -> Result<Performed> {
+        let Some([_, minimum, maximum, _]) = self.numbers(bar)? else { return Ok(Performed::NotOffered) };
+        // The longest row of siblings between the item and the area is what is scrolled.
+        let mut longest: Option<(Vec<Object>, usize)> = None;
+        let mut here = target.clone();
+        for _ in 0..ANCESTORS {
+            let Some(parent) = self.look(&here)?.parent.filter(|parent| parent != area) else { break };
+            let serial = send_plain(self.connection, &parent, ACCESSIBLE, "GetChildren");
+            let siblings = self
+                .connection
+                .wait(serial, self.deadline.at())
+                .and_then(|message| objects(&message, &parent.bus))
+                .unwrap_or_default();
+            if let Some(at) = siblings.iter().position(|sibling| *sibling == here)
+                && longest.as_ref().is_none_or(|(other, _)| other.len() < siblings.len())
+            {
+                longest = Some((siblings, at));
+            }
+            here = parent;
+        }
+        let Some((siblings, at)) = longest.filter(|(siblings, _)| siblings.len() > 1) else {
+            return Ok(Performed::NotOffered);
+        };
+        let share = at as f64 / (siblings.len() - 1) as f64;
+        let (mut low, mut high) = (minimum, maximum);
+        let mut wanted = minimum + share * (maximum - minimum);
+        let mut result = Performed::NotOffered;
+        for _ in 0..SEARCHES {
+            result = self.set_number(bar, wanted, "scroll_into_view")?;
+            let until = self.at().min(Instant::now() + SCROLLED);
+            loop {
+                if self.extents(target).is_some_and(|item| item.1 != i32::MIN) {
+                    return Ok(result);
+                }
+                if Instant::now() >= until {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            // Which of the others shows tells on which side it is.
+            let shown = self.first_shown(&siblings)?;
+            match shown {
+                Some(first) if first > at => high = wanted,
+                Some(_) => low = wanted,
+                None => break,
+            }
+            wanted = f64::midpoint(low, high);
+        }
+        Ok(result)
+    }
+
+    /// The first of these objects that has a place.
+    fn first_shown(&mut self, siblings: &[Object]) -> Result<Option<usize>> {
+        let deadline = self.at();
+        let connection = &mut *self.connection;
+        let serials: Vec<u32> = siblings
+            .iter()
+            .take(MOST_SIBLINGS)
+            .map(|object| send_plain(connection, object, ACCESSIBLE, "GetState"))
+            .collect();
+        for (at, answer) in connection.call_all(&serials, deadline).into_iter().enumerate() {
+            match answer.and_then(|message| states(&message)) {
+                Ok(found) if found & state::SHOWING != 0 => return Ok(Some(at)),
+                Err(Failure::Timeout) => return Err(before(&Failure::Timeout, "what shows")),
+                _ => {}
+            }
+        }
+        Ok(None)
     }
 
     pub(crate) fn yes_or_no(

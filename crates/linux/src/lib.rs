@@ -8,6 +8,7 @@ mod host;
 pub mod launch;
 mod map;
 mod platform;
+mod popups;
 pub mod process;
 mod sheet;
 mod start;

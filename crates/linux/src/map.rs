@@ -518,8 +518,7 @@ pub(crate) fn wants_actions(role: u32, interfaces: Interfaces, toolkit: Toolkit)
 pub(crate) fn opens_by_inner_button(facts: &NativeFacts<'_>) -> bool {
     facts.toolkit == Toolkit::Gtk4
         && facts.actions.is_empty()
-        && (facts.role == role::COMBO_BOX
-            || facts.role == role::PUSH_BUTTON && facts.states & state::EXPANDABLE != 0)
+        && matches!(facts.role, role::COMBO_BOX | role::PUSH_BUTTON)
 }
 
 /// What the object offers.

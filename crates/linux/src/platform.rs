@@ -27,6 +27,7 @@ use crate::bus::{
 };
 use crate::dbus::{Call, Connection, Failure};
 use crate::map::{Toolkit, role, state};
+use crate::popups::{self, Popovers, PopupWindow};
 use crate::tree::{Manner, Single, Survey, is_told_by_label};
 use crate::window_system::{
     self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError,
@@ -380,7 +381,7 @@ impl Linux {
     fn join_windows(
         &self,
         applications: &[Registered],
-        listed: Option<screen::WindowList>,
+        listed: Option<&screen::WindowList>,
         only: Option<&App>,
         deadline: Deadline,
     ) -> Result<Vec<Window>> {
@@ -517,7 +518,7 @@ fn pair(candidates: &[Candidate], owned: &[&screen::Window]) -> Vec<Option<usize
     pairs
 }
 
-fn rect(area: Rectangle) -> Rect {
+pub(crate) fn rect(area: Rectangle) -> Rect {
     Rect {
         x: f64::from(area.x),
         y: f64::from(area.y),
@@ -767,7 +768,7 @@ impl Platform for Linux {
         // The window system first: an application that does not answer must not keep us from seeing its windows.
         let listed = self.screen_windows(deadline);
         let registered = self.registered(deadline)?;
-        self.join_windows(&registered, listed, app, deadline)
+        self.join_windows(&registered, listed.as_ref(), app, deadline)
     }
 
     fn displays(&self, deadline: Deadline) -> Result<Vec<Display>> {
@@ -822,7 +823,7 @@ impl Platform for Linux {
         let manner = self.manner(&root.bus, &scope.window, deadline)?;
         let prefetches =
             self.may_prefetch(&root.bus, manner.toolkit, scope.window.pid, limits.include_hidden, deadline)?;
-        let surveyed = self.near(&root.bus.clone(), manner.toolkit, deadline, |connection| {
+        let mut surveyed = self.near(&root.bus.clone(), manner.toolkit, deadline, |connection| {
             let mut survey = Survey::new(connection, &manner, *limits, deadline.at());
             if prefetches {
                 survey.prefetch();
@@ -839,13 +840,35 @@ impl Platform for Linux {
                     .delivery(Delivery::NotDelivered),
             });
         }
-        let mut tree = surveyed.tree;
+        let mut tree = std::mem::take(&mut surveyed.tree);
+        let mut popups = OnceCell::new();
+        if manner.toolkit == Toolkit::Gtk4 {
+            let mut open = self.popups(scope.window.pid, deadline);
+            if let Some(root) = &scope.root
+                && let Some((popup, (dx, dy))) = self.popup_around(root, &open, deadline)?
+            {
+                let (left, top) = manner.origin;
+                popups::move_all(&mut tree, (dx - f64::from(left), dy - f64::from(top)));
+                open.retain(|other| other.id != popup.id);
+                popups::place(&mut tree, &Popovers::of(&surveyed), &open);
+                open.push(popup);
+            } else {
+                popups::place(&mut tree, &Popovers::of(&surveyed), &open);
+            }
+            popups = OnceCell::from(open);
+        }
         if let Some(window) = scope.window.bounds {
             for id in 0..tree.len() as u32 {
                 let node = tree.node_mut(id);
-                let is_outside = node
-                    .bounds
-                    .is_some_and(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
+                let is_outside = node.bounds.is_some_and(|bounds| {
+                    !bounds.is_empty()
+                        && bounds.intersection(&window).is_none()
+                        // A menu reaches over the edge of its window.
+                        && !popups::is_inside(
+                            popups.get_or_init(|| self.popups(scope.window.pid, deadline)),
+                            &bounds,
+                        )
+                });
                 node.states.set(State::Offscreen, is_outside);
             }
         }
@@ -879,6 +902,7 @@ impl Platform for Linux {
                 }
             };
             let objects: Vec<Object> = chosen.iter().map(|&at| targets[at].clone()).collect();
+            let popups = OnceCell::new();
             let singles = self.with_bus(deadline, |bus| {
                 Ok(Survey::new(&mut bus.connection, &manner, Limits::default(), deadline.at())
                     .singles(&objects))
@@ -889,10 +913,7 @@ impl Platform for Linux {
                         if manner.toolkit == Toolkit::Gtk4 && is_told_by_label(&node) {
                             self.read_label(&targets[at], &mut node, &manner, deadline)?;
                         }
-                        if let (Some(bounds), Some(window)) = (node.bounds, window.bounds) {
-                            let is_outside = !bounds.is_empty() && bounds.intersection(&window).is_none();
-                            node.states.set(State::Offscreen, is_outside);
-                        }
+                        self.place_single(&mut node, &manner, window, &popups, deadline)?;
                         Reading::Live(node)
                     }
                     Single::Gone => Reading::Gone,
@@ -931,6 +952,9 @@ impl Platform for Linux {
             InFront::Nothing => None,
             InFront::Other(hit) => return Ok(hit),
             InFront::OwnPopup(hit) => {
+                if let Some(hit) = self.popup_in_front(target, window, point, deadline)? {
+                    return Ok(hit);
+                }
                 // A menu or the list of a combo box is a window of its own. What stands in it is reached there; whatever
                 // else lies under it is not.
                 if self.is_in_popup(target, deadline)? {
@@ -1147,6 +1171,86 @@ impl Linux {
             node.value.clone_from(&told.value);
         }
         Ok(())
+    }
+
+    /// Corrects where a node is said to be, and finds out whether that is outside of what can be seen.
+    fn place_single(
+        &self,
+        node: &mut Node,
+        manner: &Manner,
+        window: &Window,
+        popups: &OnceCell<Vec<PopupWindow>>,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let Some(bounds) = node.bounds.filter(|bounds| !bounds.is_empty()) else { return Ok(()) };
+        let open = || popups.get_or_init(|| self.popups(window.pid, deadline));
+        if manner.toolkit == Toolkit::Gtk4
+            && let Some((_, shift)) = self.popup_around(&node.handle, open(), deadline)?
+        {
+            let said = popups::moved(bounds, (-f64::from(manner.origin.0), -f64::from(manner.origin.1)));
+            node.bounds = Some(popups::moved(said, shift));
+            return Ok(());
+        }
+        let is_outside = window.bounds.is_some_and(|window| bounds.intersection(&window).is_none())
+            && !popups::is_inside(open(), &bounds);
+        node.states.set(State::Offscreen, is_outside);
+        Ok(())
+    }
+
+    /// What a popup of the same application at that point means for a click on `target`; `None`: there is no popup.
+    fn popup_in_front(
+        &self,
+        target: &Handle,
+        window: &Window,
+        point: Point,
+        deadline: Deadline,
+    ) -> Result<Option<Hit>> {
+        let popups = self.popups(window.pid, deadline);
+        if popups.is_empty() {
+            return Ok(None);
+        }
+        let Ok(display) = self.display(deadline) else { return Ok(None) };
+        let Ok(Some(hit)) = display.window_at(pixel(point), deadline.at()) else { return Ok(None) };
+        let Some(front) = popups.iter().find(|popup| Some(popup.id) == hit.window) else { return Ok(None) };
+        if self.is_item_of(target, front, window, deadline)? {
+            return Ok(Some(Hit::Target));
+        }
+        let around = self.popup_around(target, &popups, deadline)?;
+        Ok(match around {
+            Some((popup, _)) if popup.id == front.id => Some(Hit::Target),
+            _ if self.manner(&Object::from_handle(target)?.bus, window, deadline)?.toolkit
+                == Toolkit::Gtk4 =>
+            {
+                Some(Hit::Other { role: Role::Popover, name: None, bounds: Some(front.area) })
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether it is an item of the menu that a popup is the window of. In GTK 3 that menu is no object of its own: its items
+    /// are children of the control that opens it, which stands elsewhere.
+    fn is_item_of(
+        &self,
+        target: &Handle,
+        popup: &PopupWindow,
+        window: &Window,
+        deadline: Deadline,
+    ) -> Result<bool> {
+        let mut handles = vec![target.clone()];
+        handles.extend(self.ancestors(target, deadline)?.into_iter().take(1));
+        let bounds: Vec<Option<(Role, Rect)>> = self
+            .read(&handles, window, deadline)?
+            .into_iter()
+            .map(|reading| match reading {
+                Reading::Live(node) => node.bounds.map(|bounds| (node.role, bounds)),
+                _ => None,
+            })
+            .collect();
+        let [Some((Role::MenuItem | Role::CheckBox | Role::RadioButton, item)), Some((_, opener))] = bounds[..]
+        else {
+            return Ok(false);
+        };
+        Ok(popup.area.contains(item.center()) && !opener.contains(item.center()))
     }
 
     /// What stands between a point and a window, if it is another window.

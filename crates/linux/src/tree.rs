@@ -1204,7 +1204,7 @@ impl<'a> Survey<'a> {
             // GTK 4 says what a popover is only by the name of its class, GTK 3 by a panel that is modal.
             let is_modal_panel = item.role == Some(role::PANEL)
                 && item.states.is_some_and(|native| native & state::MODAL != 0);
-            if item.name.as_deref() == Some("GtkPopover") || is_modal_panel {
+            if matches!(item.name.as_deref(), Some("GtkPopover" | "GtkTreePopover")) || is_modal_panel {
                 popovers.push(node);
             }
             stack.extend(item.children.iter().rev().map(|&child| (child, Some(node))));

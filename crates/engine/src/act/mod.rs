@@ -18,8 +18,10 @@ use agent_desktop_core::actionability::{
 use agent_desktop_core::deadline::Deadline;
 use agent_desktop_core::delivery::{Delivery, Step};
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
+use agent_desktop_core::geometry::Rect;
 use agent_desktop_core::platform::{Hit, Operation, Reading, Surface, Window, WindowOperation};
 use agent_desktop_core::role::Role;
+use agent_desktop_core::state::State;
 use agent_desktop_core::tree::Node;
 
 use crate::action_reply::{ActionReply, Details};
@@ -199,7 +201,10 @@ fn wait_until_actionable(
             Err(error) => return Err(error),
         };
         if !context.pause(pause) {
-            return Err(last.timed_out(context));
+            // The last look may have been cut off by the deadline: what was seen before tells more.
+            let is_cut_off = last.error.get_kind() == "resolution_traversal_incomplete";
+            let told = before.filter(|_| is_cut_off).unwrap_or(last);
+            return Err(told.timed_out(context));
         }
         before = Some(last);
     }
@@ -273,14 +278,9 @@ fn look(
 ) -> Result<Report> {
     let headed = context.options.headed;
     stability.sample(context.now(), resolved.node.bounds);
+    let window = limits_of(resolved);
     let judge = |stability: &Stability| {
-        actionability::check(&Situation {
-            action,
-            headed,
-            node: Some(&resolved.node),
-            window: resolved.window.bounds,
-            stability,
-        })
+        actionability::check(&Situation { action, headed, node: Some(&resolved.node), window, stability })
     };
     let mut report = judge(stability);
     if report.route == Some(Route::Pointer) && report.only_stability_blocks() {
@@ -304,7 +304,7 @@ fn look(
     if report.wants_hit_test() {
         let bounds = resolved.node.bounds.unwrap_or_default();
         let mut hits = Vec::new();
-        for point in hit_points(bounds, resolved.window.bounds) {
+        for point in hit_points(bounds, window) {
             let hit =
                 context.platform.hit_test(&resolved.handle, &resolved.window, point, context.deadline)?;
             let is_reached = hit == Hit::Target;
@@ -316,6 +316,15 @@ fn look(
         report.add_hit_test(&hits);
     }
     Ok(report)
+}
+
+/// Where the element may be: its window, unless it is in a menu that reaches over the edge of it. Whether what is outside
+/// can be seen was decided when it was read.
+fn limits_of(resolved: &Resolved) -> Option<Rect> {
+    let is_visible_outside = !resolved.node.states.has(State::Offscreen)
+        && matches!((resolved.node.bounds, resolved.window.bounds), (Some(bounds), Some(window))
+            if !bounds.is_empty() && window.intersection(&bounds).is_none());
+    resolved.window.bounds.filter(|_| !is_visible_outside)
 }
 
 /// The dialog that keeps people from using this element, if there is one.

@@ -62,7 +62,7 @@ impl Performer<'_, '_> {
             return self.choose_with_pointer(value);
         }
         let inside = self.look(Some(self.resolved.handle.clone()), true)?;
-        match self.find(&inside, value)? {
+        match self.find(&inside, value, &[])? {
             Found::One(item) => {
                 if item.states.has(State::Selected) && !is_combo {
                     let step = Step::semantic("select", StepOutcome::Skipped).verified(true);
@@ -83,9 +83,13 @@ impl Performer<'_, '_> {
     }
 
     /// The one item of this text; several are an error that lists them.
-    fn find(&self, tree: &Tree, value: &str) -> Result<Found> {
+    fn find(&self, tree: &Tree, value: &str, but: &[Handle]) -> Result<Found> {
         let wanted = fold(value);
-        let items: Vec<(NodeId, &Node)> = tree.iter().skip(1).filter(|(_, node)| is_item(node)).collect();
+        let items: Vec<(NodeId, &Node)> = tree
+            .iter()
+            .skip(1)
+            .filter(|(_, node)| is_item(node) && !but.contains(&node.handle))
+            .collect();
         let matching: Vec<NodeId> = items
             .iter()
             .filter(|(_, node)| {
@@ -130,8 +134,25 @@ impl Performer<'_, '_> {
         })
     }
 
+    /// What could be taken for an item of the list, and is there while it is still closed.
+    fn items_in_window(&self) -> Result<Vec<Handle>> {
+        let tree = self.look(None, false)?;
+        Ok(tree.iter().filter(|(_, node)| is_item(node)).map(|(_, node)| node.handle.clone()).collect())
+    }
+
+    /// Looks for the item in the open list: part of the box, or, where the box has no items, anywhere in the window, but
+    /// not among what was there `before`.
+    fn find_in_open_list(&self, value: &str, before: &[Handle]) -> Result<Found> {
+        let own = self.look(Some(self.resolved.handle.clone()), false)?;
+        if own.iter().skip(1).any(|(_, node)| is_item(node)) {
+            return self.find(&own, value, &[]);
+        }
+        self.find(&self.look(None, false)?, value, before)
+    }
+
     /// For containers whose items exist only while they are open.
     fn open_and_choose(&self, value: &str, mut names: Vec<String>) -> Result<Done> {
+        let before = self.items_in_window()?;
         let opened = self.send(&self.resolved.handle, &Operation::SetExpanded(true))?;
         let opened = match opened {
             Some(step) => Some(step),
@@ -142,9 +163,7 @@ impl Performer<'_, '_> {
         };
         let until = self.context.deadline.within(self.context.now(), STATE_LIMIT);
         loop {
-            // The list may hang anywhere in the window.
-            let tree = self.look(None, false)?;
-            match self.find(&tree, value)? {
+            match self.find_in_open_list(value, &before)? {
                 Found::One(item) => {
                     let outcome = self
                         .choose(&item)
@@ -172,14 +191,16 @@ impl Performer<'_, '_> {
     }
 
     fn choose_with_pointer(&self, value: &str) -> Result<Done> {
+        let before = self.items_in_window()?;
         let mut steps = vec![self.pointer_click("pointer_open", self.point(), MouseButton::Left, 1)?];
         let until = self.context.deadline.within(self.context.now(), STATE_LIMIT * 2);
         let mut names = Vec::new();
         loop {
-            // The open list is part of the box, or stands elsewhere in the window; a closed one may show its choice only.
+            // A closed box may show its choice only; the list may be part of it or stand elsewhere.
             for root in [Some(self.resolved.handle.clone()), None] {
+                let but = if root.is_some() { &[][..] } else { &before };
                 let tree = self.look(root, false)?;
-                match self.find(&tree, value)? {
+                match self.find(&tree, value, but)? {
                     Found::One(item) => {
                         if let Some(bounds) = item.bounds.filter(|bounds| !bounds.is_empty()) {
                             steps[0].verified = Some(true);
