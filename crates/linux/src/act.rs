@@ -361,7 +361,10 @@ impl Actor<'_> {
         let answer = self.connection.wait(serial, self.deadline.at());
         let judged = self.judged(label, &native, answer)?;
         // Whoever looks earlier sees a button that is down, and nothing that it did.
-        if self.toolkit == Toolkit::Gtk4 && live.role == role::PUSH_BUTTON && live.actions[index].eq_ignore_ascii_case("click") {
+        if self.toolkit == Toolkit::Gtk4
+            && live.role == role::PUSH_BUTTON
+            && live.actions[index].eq_ignore_ascii_case("click")
+        {
             std::thread::sleep(GTK4_BUTTON.min(self.at().saturating_duration_since(Instant::now())));
         }
         Ok(Self::accepted(label, &native, judged))

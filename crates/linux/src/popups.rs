@@ -67,10 +67,10 @@ pub(crate) fn place(tree: &mut Tree, surveyed: &Popovers<'_>, popups: &[PopupWin
                 .min_by(|(_, one), (_, other)| one.total_cmp(other))
                 .map(|(id, _)| id)
         };
-        let is_box = |id: NodeId| {
-            id > 0 && matches!(surveyed.natives[id as usize], role::FILLER | role::PANEL)
-        };
-        let found = best(&|id| surveyed.is_popover(id), 2.0 * MARGINS).or_else(|| best(&is_box, 2.0 * ROUNDING));
+        let is_box =
+            |id: NodeId| id > 0 && matches!(surveyed.natives[id as usize], role::FILLER | role::PANEL);
+        let found =
+            best(&|id| surveyed.is_popover(id), 2.0 * MARGINS).or_else(|| best(&is_box, 2.0 * ROUNDING));
         let Some(found) = found else { continue };
         placed.push(found);
         let opener = tree.ancestors(found).next().unwrap_or(found);

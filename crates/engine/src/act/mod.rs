@@ -36,6 +36,8 @@ pub use pointer::{Aim, aim};
 pub(crate) const POLL: Duration = Duration::from_millis(100);
 /// The same when it only has to be watched a little longer.
 pub(crate) const POLL_STABILITY: Duration = Duration::from_millis(16);
+/// Time that an application must have had for its silence to count.
+const PATIENCE: Duration = Duration::from_millis(250);
 /// How long the focus of a window may take to arrive, and how far apart its two confirmations are.
 pub(crate) const FOCUS_LIMIT: Duration = Duration::from_millis(750);
 pub(crate) const FOCUS_CONFIRM: Duration = Duration::from_millis(50);
@@ -166,6 +168,7 @@ fn wait_until_actionable(
     let mut stability = Stability::default();
     let mut before: Option<Blocked> = None;
     loop {
+        let began = context.now();
         waited.resolve_attempts += 1;
         let (last, pause) = match resolve::attempt(context, loaded, context.deadline) {
             Ok(resolved) => {
@@ -201,8 +204,10 @@ fn wait_until_actionable(
             Err(error) => return Err(error),
         };
         if !context.pause(pause) {
-            // The last look may have been cut off by the deadline: what was seen before tells more.
-            let is_cut_off = last.error.get_kind() == "resolution_traversal_incomplete";
+            // The last look may have been cut off by the deadline: what was seen before tells more. An application that
+            // had its time and said nothing hangs.
+            let is_cut_off = last.error.code() == ErrorCode::AppUnresponsive
+                && context.now().saturating_duration_since(began) < PATIENCE;
             let told = before.filter(|_| is_cut_off).unwrap_or(last);
             return Err(told.timed_out(context));
         }

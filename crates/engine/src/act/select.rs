@@ -9,8 +9,9 @@ use agent_desktop_core::action::MouseButton;
 use agent_desktop_core::actionability::Route;
 use agent_desktop_core::delivery::{Delivery, Step, StepOutcome};
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result};
+use agent_desktop_core::geometry::Point;
 use agent_desktop_core::outline;
-use agent_desktop_core::platform::{Limits, Operation, Scope};
+use agent_desktop_core::platform::{Hit, Limits, Operation, Scope};
 use agent_desktop_core::query::fold;
 use agent_desktop_core::refs::{MAX_CANDIDATES, candidate};
 use agent_desktop_core::role::Role;
@@ -85,11 +86,8 @@ impl Performer<'_, '_> {
     /// The one item of this text; several are an error that lists them.
     fn find(&self, tree: &Tree, value: &str, but: &[Handle]) -> Result<Found> {
         let wanted = fold(value);
-        let items: Vec<(NodeId, &Node)> = tree
-            .iter()
-            .skip(1)
-            .filter(|(_, node)| is_item(node) && !but.contains(&node.handle))
-            .collect();
+        let items: Vec<(NodeId, &Node)> =
+            tree.iter().skip(1).filter(|(_, node)| is_item(node) && !but.contains(&node.handle)).collect();
         let matching: Vec<NodeId> = items
             .iter()
             .filter(|(_, node)| {
@@ -168,8 +166,8 @@ impl Performer<'_, '_> {
                     let outcome = self
                         .choose(&item)
                         .and_then(|step| self.judge(vec![opened.verified(true), step], &item, value));
-                    if outcome.is_err() {
-                        // The list is not left standing open; what cannot be closed is said by the error.
+                    // The list is not left standing open; one that closed by itself would be opened again by this.
+                    if outcome.is_err() && self.is_open() {
                         self.send(&self.resolved.handle, &Operation::Activate).unwrap_or_default();
                     }
                     return outcome;
@@ -195,6 +193,7 @@ impl Performer<'_, '_> {
         let mut steps = vec![self.pointer_click("pointer_open", self.point(), MouseButton::Left, 1)?];
         let until = self.context.deadline.within(self.context.now(), STATE_LIMIT * 2);
         let mut names = Vec::new();
+        let mut is_covered = false;
         loop {
             // A closed box may show its choice only; the list may be part of it or stand elsewhere.
             for root in [Some(self.resolved.handle.clone()), None] {
@@ -202,7 +201,9 @@ impl Performer<'_, '_> {
                 let tree = self.look(root, false)?;
                 match self.find(&tree, value, but)? {
                     Found::One(item) => {
-                        if let Some(bounds) = item.bounds.filter(|bounds| !bounds.is_empty()) {
+                        if let Some(bounds) = item.bounds.filter(|bounds| !bounds.is_empty())
+                            && self.is_hit(&item, bounds.center())?
+                        {
                             steps[0].verified = Some(true);
                             steps.push(self.pointer_click(
                                 "pointer_choose",
@@ -212,6 +213,7 @@ impl Performer<'_, '_> {
                             )?);
                             return self.judge(steps, &item, value);
                         }
+                        is_covered = true;
                     }
                     Found::None(seen) if seen.len() > names.len() => names = seen,
                     Found::None(_) => {}
@@ -222,9 +224,25 @@ impl Performer<'_, '_> {
             }
         }
         let closed = self.chord("key_close", &[], agent_desktop_core::key::Key::Escape);
-        let error =
-            self.no_such_item(&names).kind("select_menu_item_not_found").delivery(Delivery::Unverified);
+        let error = if is_covered {
+            failed(format!("the item of {} is there and cannot be reached by the pointer", self.subject()))
+        } else {
+            self.no_such_item(&names).kind("select_menu_item_not_found").delivery(Delivery::Unverified)
+        };
         Err(if closed.is_ok() { error } else { error.detail("left_open", true) })
+    }
+
+    /// Whether its list is open.
+    fn is_open(&self) -> bool {
+        let live = read(self.context, self.resolved, self.context.deadline);
+        matches!(live, Ok(Some(node)) if node.states.has(State::Expanded)) || !self.surfaces(None).is_empty()
+    }
+
+    /// Whether a pointer would reach the item. An opening list has its items before it stands where they can be clicked.
+    fn is_hit(&self, item: &Node, at: Point) -> Result<bool> {
+        let hit =
+            self.context.platform.hit_test(&item.handle, &self.resolved.window, at, self.context.deadline)?;
+        Ok(!matches!(hit, Hit::Other { .. }))
     }
 
     /// Whether the container shows this text as its choice.

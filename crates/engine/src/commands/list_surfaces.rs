@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use agent_desktop_core::error::Result;
 use agent_desktop_core::outline::{LINE_TEXT, quote};
+use agent_desktop_core::platform::SurfaceKind;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run, lines};
@@ -52,7 +53,13 @@ impl Run for ListSurfaces {
 
     fn run(&self, context: &Context<'_>) -> Result<ListSurfacesReply> {
         let app = targets::app_or_focused(context, self.app.as_deref())?;
-        let surfaces = context.platform.surfaces(&app, None, context.deadline)?;
+        let mut surfaces = context.platform.surfaces(&app, None, context.deadline)?;
+        // A popover may be drawn inside its window, where only a look at the tree finds it.
+        for popover in context.platform.surfaces(&app, Some(SurfaceKind::Popover), context.deadline)? {
+            if !surfaces.iter().any(|surface| surface.handle == popover.handle) {
+                surfaces.push(popover);
+            }
+        }
         Ok(ListSurfacesReply { pid: app.pid, surfaces: surfaces.iter().map(SurfaceData::from).collect() })
     }
 }
