@@ -52,7 +52,7 @@ fn arguments<'a>(list: impl Iterator<Item = &'a Arg>) -> String {
     table(&["argument", ""], list.map(row))
 }
 
-fn is_shown(argument: &&Arg) -> bool {
+fn is_shown(argument: &Arg) -> bool {
     !argument.is_global_set() && !matches!(argument.get_id().as_str(), "help" | "version")
 }
 
@@ -112,8 +112,8 @@ fn the_tables_of_the_contract_are_those_of_the_code() {
             command.get_about().map(ToString::to_string).unwrap_or_default().trim_end_matches('.'),
             effects(spec.effects, spec.has_timeout)
         );
-        if command.get_arguments().any(|argument| is_shown(&argument)) {
-            text.push_str(&arguments(command.get_arguments().filter(is_shown)));
+        if command.get_arguments().any(is_shown) {
+            text.push_str(&arguments(command.get_arguments().filter(|argument| is_shown(argument))));
         } else {
             text.push_str("No arguments.\n");
         }
@@ -152,7 +152,7 @@ fn every_command_and_every_argument_is_explained() {
     let line = CommandLine::command();
     for command in line.get_subcommands() {
         assert!(command.get_about().is_some(), "{} has no help", command.get_name());
-        for argument in command.get_arguments().filter(is_shown) {
+        for argument in command.get_arguments().filter(|argument| is_shown(argument)) {
             assert!(argument.get_help().is_some(), "{} {}", command.get_name(), spelling(argument));
         }
     }

@@ -1,6 +1,7 @@
 //! Keeps the tables of `docs/contract.md` equal to the code. `BLESS=1 cargo test -p agent-desktop-engine docs` rewrites
 //! them; the tables of commands, variables and protected things are those of the command line door.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use agent_desktop_core::action::{Action, Capabilities, Capability};
@@ -42,7 +43,7 @@ fn error_codes() -> String {
                     text.push_str(", fresh snapshot");
                 }
                 if let Some(ms) = recovery.retry_after_ms {
-                    text.push_str(&format!(", after {ms} ms"));
+                    let _ = write!(text, ", after {ms} ms");
                 }
                 text
             },
@@ -74,8 +75,11 @@ fn roles() -> String {
     codes(Role::ALL.iter().map(|role| role.as_str()))
 }
 
+/// Whether a role is in a set.
+type Members = fn(Role) -> bool;
+
 fn role_sets() -> String {
-    let sets: [(&str, &str, fn(Role) -> bool); 6] = [
+    let sets: [(&str, &str, Members); 6] = [
         ("interactive", "A person operates it directly; it always gets a ref.", Role::is_interactive),
         ("toggleable", "`checked` is a question one can ask of it.", Role::is_toggleable),
         ("expandable", "`expanded` is a question one can ask of it.", Role::is_expandable),
@@ -87,7 +91,7 @@ fn role_sets() -> String {
         ("editable", "Text can be entered without it offering `SetValue`.", Role::is_editable),
         ("numeric", "Its value is a number.", Role::is_numeric),
     ];
-    let row = |(name, meaning, has): (&str, &str, fn(Role) -> bool)| {
+    let row = |(name, meaning, has): (&str, &str, Members)| {
         let members = Role::ALL.iter().filter(|&&role| has(role)).map(|role| role.as_str());
         vec![name.to_owned(), meaning.to_owned(), codes(members)]
     };

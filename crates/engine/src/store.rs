@@ -235,7 +235,7 @@ impl Store {
     fn not_found(&self, id: &str) -> Error {
         let place = match &self.session {
             Some(session) => format!("in session {session}"),
-            None => "outside of sessions".to_owned(),
+            None => "(no session is selected)".to_owned(),
         };
         Error::new(ErrorCode::SnapshotNotFound, format!("snapshot {id} is not stored {place}"))
             .hint("take a new snapshot; the session must be the one the snapshot was taken in")

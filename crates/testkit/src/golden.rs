@@ -55,7 +55,7 @@ pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Stri
     };
     let head: Vec<String> = head.iter().map(ToString::to_string).collect();
     let mut text = line(&head);
-    text.push_str(&format!("|{}\n", "---|".repeat(head.len())));
+    let _ = writeln!(text, "|{}", "---|".repeat(head.len()));
     for row in rows {
         text.push_str(&line(&row));
     }

@@ -225,12 +225,14 @@ struct Blocked {
 impl Blocked {
     fn timed_out(self, context: &Context<'_>) -> Error {
         let mut last = vec![("phase".to_owned(), Fact::from(self.phase))];
-        match self.report.as_ref().map(Report::facts) {
-            Some(Fact::Map(entries)) => last.extend(entries),
-            _ => last.extend([
-                ("code".to_owned(), Fact::from(self.error.code().as_str())),
-                ("message".to_owned(), Fact::from(self.error.message())),
-            ]),
+        if let Some(Fact::Map(entries)) = self.report.as_ref().map(Report::facts) {
+            last.extend(entries);
+        } else {
+            last.push(("code".to_owned(), Fact::from(self.error.code().as_str())));
+            last.push(("message".to_owned(), Fact::from(self.error.message())));
+            // What an ambiguity may be, so that a caller who waited in vain can choose all the same.
+            let is_candidates = |name: &str| matches!(name, "candidate_count" | "candidates");
+            last.extend(self.error.details().iter().filter(|(name, _)| is_candidates(name)).cloned());
         }
         // A silent application is no matter of patience: its own code says more.
         if self.error.code() == ErrorCode::AppUnresponsive {

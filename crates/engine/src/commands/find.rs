@@ -61,7 +61,7 @@ pub struct Find {
     /// Text in its name, value or description, or in that of anything inside it.
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEXT"))]
     pub text: Option<String>,
-    /// Its native_id, such as the id of an element in a web page: exact, and case matters.
+    /// Its native id, such as the id of an element in a web page: exact, and case matters.
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     pub native_id: Option<String>,
     /// The texts above must be equal as a whole, not only contained.
