@@ -523,7 +523,7 @@ fn check_supported(action: Action, headed: bool, node: &Node) -> Check {
     {
         return Check::new(NAME);
     }
-    if node.gaps.basics {
+    if node.gaps.basics || node.gaps.actions {
         return Check::is_unknown(NAME, "what it offers could not be read");
     }
     // Qt takes the actions away from what is disabled: that it has none now says nothing about later.
@@ -807,6 +807,13 @@ mod tests {
         assert_eq!(unread.checks[0].status, Status::Unknown);
         assert!(!unread.is_actionable() && !unread.is_terminal());
         assert!(!with(|node| node.gaps.basics = true).is_actionable());
+        let unread = with(|node| {
+            node.capabilities = Capabilities::NONE;
+            node.gaps.actions = true;
+        });
+        let check = unread.checks.iter().find(|check| check.name == CheckName::SupportedAction);
+        assert_eq!(check.map(|check| check.status), Some(Status::Unknown));
+        assert!(!unread.is_actionable() && !unread.is_terminal());
     }
 
     #[test]

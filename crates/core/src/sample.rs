@@ -66,7 +66,7 @@ fn nodes() -> impl Strategy<Value = Node> {
     ];
     let gaps = prop_oneof![
         9 => Just(Gaps::default()),
-        1 => any::<[bool; 4]>().prop_map(|[basics, value, bounds, native_id]| Gaps { basics, value, bounds, native_id })
+        1 => any::<[bool; 5]>().prop_map(|[basics, value, bounds, native_id, actions]| Gaps { basics, value, bounds, native_id, actions })
     ];
     (role, text(), text(), text(), bounds, cut, id, gaps, any::<u8>()).prop_map(
         |(role, name, value, description, bounds, cut, native_id, gaps, bits)| {

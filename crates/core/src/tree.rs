@@ -108,12 +108,14 @@ pub struct Gaps {
     pub bounds: bool,
     /// Identifiers of the platform.
     pub native_id: bool,
+    /// What it offers.
+    pub actions: bool,
 }
 
 impl Gaps {
     /// Whether everything asked for was read.
     pub const fn is_empty(self) -> bool {
-        !(self.basics || self.value || self.bounds || self.native_id)
+        !(self.basics || self.value || self.bounds || self.native_id || self.actions)
     }
 }
 

@@ -725,6 +725,7 @@ impl<'a> Survey<'a> {
                     }
                 }
                 Ask::Attributes => item.gaps.native_id = true,
+                Ask::Actions | Ask::ActionCount | Ask::ActionName(_) => item.gaps.actions = true,
                 _ => item.gaps.value = true,
             }
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use agent_desktop_core::action::{Capability, Direction, MouseButton};
+use agent_desktop_core::action::{Capabilities, Capability, Direction, MouseButton};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::key::{Key, Modifier};
 use agent_desktop_core::platform::{
@@ -304,7 +304,7 @@ impl World {
         if node.states.has(State::Secure) {
             node.value = None;
         }
-        let Gaps { basics, value, bounds, native_id } = node.gaps;
+        let Gaps { basics, value, bounds, native_id, actions } = node.gaps;
         if basics {
             (node.role, node.name, node.description, node.states) = (Role::Unknown, None, None, States::NONE);
         }
@@ -316,6 +316,9 @@ impl World {
         }
         if native_id {
             node.native_id = None;
+        }
+        if actions {
+            node.capabilities = Capabilities::NONE;
         }
         Some(node)
     }
