@@ -34,7 +34,8 @@ desktop_test! {
         assert_at_most(&cli, &["list-apps"], 16);
         // And four facts of each window.
         assert_at_most(&cli, &["list-windows"], 24);
-        assert_at_most(&cli, &["list-surfaces", "--app", APP], 60);
+        // The tree too: a popover is drawn inside its window, where nothing else tells of it.
+        assert_at_most(&cli, &["list-surfaces", "--app", APP], 110);
         let save = cli.find(APP, "button", "Save");
         let entry = cli.find(APP, "checkbox", "Remember me");
         // One element is read: the windows, and some ten facts of it.
