@@ -622,9 +622,8 @@ desktop_test! {
             app.wait_log("clicked Save");
             app.command("remove Save");
             let error = refused(&cli, &app, &["click", &save, "--timeout-ms", "500"]);
-            let code = error["code"].as_str().unwrap_or_default();
-            let last = error["details"]["last_code"].as_str().unwrap_or_default();
-            assert!(matches!(code, "AMBIGUOUS_TARGET" | "STALE_REF") || last == "AMBIGUOUS_TARGET", "{error:#}");
+            assert_eq!(error["code"], "AMBIGUOUS_TARGET", "{error:#}");
+            assert_eq!(error["details"]["candidate_count"], 2, "{error:#}");
         }
     }
 }

@@ -230,13 +230,19 @@ impl Blocked {
         } else {
             last.push(("code".to_owned(), Fact::from(self.error.code().as_str())));
             last.push(("message".to_owned(), Fact::from(self.error.message())));
-            // What an ambiguity may be, so that a caller who waited in vain can choose all the same.
-            let is_candidates = |name: &str| matches!(name, "candidate_count" | "candidates");
-            last.extend(self.error.details().iter().filter(|(name, _)| is_candidates(name)).cloned());
         }
-        // A silent application is no matter of patience: its own code says more.
-        if self.error.code() == ErrorCode::AppUnresponsive {
-            return self.error;
+        match self.error.code() {
+            // A silent application is no matter of patience: its own code says more.
+            ErrorCode::AppUnresponsive => return self.error,
+            // Nor are several that fit: the caller has to choose from the candidates.
+            ErrorCode::AmbiguousTarget => {
+                return self
+                    .error
+                    .detail("timeout_ms", context.deadline.budget().as_millis() as u64)
+                    .detail("elapsed_ms", context.elapsed_ms())
+                    .delivery(Delivery::NotDelivered);
+            }
+            _ => {}
         }
         let mut timeout = Error::new(
             ErrorCode::Timeout,
