@@ -17,6 +17,8 @@ use crate::trace::Field;
 
 /// Longest time one attempt to resolve may take.
 pub(crate) const ATTEMPT: Duration = Duration::from_millis(750);
+/// Pause before the windows are listed again when one is missing.
+const MISSING: Duration = Duration::from_millis(60);
 /// Pause before an attempt that could not read enough is made again.
 pub(crate) const RETRY: Duration = Duration::from_millis(25);
 
@@ -117,20 +119,26 @@ pub fn attempt(context: &Context<'_>, loaded: &Loaded, deadline: Deadline) -> Re
         return Err(error);
     }
     let deadline = deadline.within(context.now(), ATTEMPT.max(deadline.budget() / 4));
-    let windows = context.platform.windows(Some(&loaded.app()), deadline)?;
-    let window = windows
-        .iter()
-        .find(|window| {
+    let locate = |windows: &[Window]| {
+        let is_it = |window: &&Window| {
             window.id == entry.source_window_id
                 && window.process_instance.as_deref() == Some(entry.process_instance.as_str())
-        })
-        .cloned()
-        .or_else(|| {
+        };
+        windows.iter().find(is_it).cloned().or_else(|| {
             // A menu or dialog may have come up with any window of its application.
             (entry.source_surface != SurfaceKind::Window)
                 .then(|| windows.iter().find(|window| window.is_focused).or(windows.first()).cloned())
                 .flatten()
-        });
+        })
+    };
+    let mut windows = context.platform.windows(Some(&loaded.app()), deadline)?;
+    let mut window = locate(&windows);
+    if window.is_none() && context.pause(MISSING) {
+        // A list that was read while windows came and went, or in a hurry, may lack one: gone is said of none that was
+        // missed once.
+        windows = context.platform.windows(Some(&loaded.app()), context.deadline)?;
+        window = locate(&windows);
+    }
     let Some(window) = window else {
         return Err(Error::new(
             ErrorCode::StaleRef,
