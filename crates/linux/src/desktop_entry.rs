@@ -66,7 +66,7 @@ impl std::error::Error for EntryError {}
 
 /// An application's desktop entry.
 // Each flag is a key of the file format, under its name there.
-#[allow(clippy::struct_excessive_bools)]
+#[allow(clippy::struct_excessive_bools, reason = "the keys of the format")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DesktopEntry {
     /// Desktop file id without `.desktop`, for example `org.gnome.gedit`; folders are joined with `-`.

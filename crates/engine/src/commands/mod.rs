@@ -4,7 +4,7 @@
 //! command is one file and one line.
 
 // Flags of a command line are independent switches; an enum would not make them clearer.
-#![allow(clippy::struct_excessive_bools)]
+#![allow(clippy::struct_excessive_bools, reason = "the flags of the command line")]
 
 use std::fmt;
 

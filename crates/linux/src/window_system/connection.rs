@@ -120,7 +120,7 @@ x11rb::atom_manager! {
 
 /// Which extensions the server has.
 // A flag for each extension is what there is to know.
-#[allow(clippy::struct_excessive_bools)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each extension that may be missing")]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Extensions {
     pub(super) composite: bool,
