@@ -306,6 +306,16 @@ fn a_stdout_that_cannot_be_written_is_code_1_and_a_line_on_stderr() {
 }
 
 #[test]
+fn a_sleep_needs_no_desktop() {
+    let folder = Folder::new("sleep");
+    let started = std::time::Instant::now();
+    let output = program(&folder).args(["wait", "150"]).output().unwrap();
+    assert!(started.elapsed().as_millis() >= 150);
+    let (code, reply) = envelope(&output);
+    assert_eq!((code, &reply["data"]["waited_ms"]), (0, &150.into()), "{reply:#}");
+}
+
+#[test]
 fn an_environment_deadline_must_be_a_number() {
     let folder = Folder::new("deadline");
     for value in ["soon", "-1", "86400001", ""] {

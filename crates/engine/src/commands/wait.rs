@@ -18,7 +18,7 @@ use agent_desktop_core::tree::{Node, NodeId, Tree};
 use serde::{Deserialize, Serialize};
 
 use super::is::{Question, ask};
-use super::{Reply, Run};
+use super::{Effects, Reply, Run};
 use crate::context::{Context, MAX_TIMEOUT_MS, OPERATION_MS, Options};
 use crate::envelope::OneFact;
 use crate::observe::Target;
@@ -487,6 +487,11 @@ fn meant(tree: &Tree, found: &[NodeId]) -> Option<NodeId> {
 
 impl Run for Wait {
     type Reply = WaitReply;
+
+    fn effects(&self, table: Effects) -> Effects {
+        // Time passes everywhere.
+        if matches!(self.mode(), Ok(Mode::Sleep(_))) { Effects::NONE } else { table }
+    }
 
     fn check(&self, _: &Options) -> Result<()> {
         let mode = self.mode()?;
