@@ -122,7 +122,7 @@ struct Known {
 /// The Linux desktop of this session.
 pub struct Linux {
     bus: RefCell<Option<Bus>>,
-    display: OnceCell<Result<X11, String>>,
+    display: OnceCell<X11>,
     known: RefCell<HashMap<Box<str>, Known>>,
     direct: RefCell<HashMap<Box<str>, Option<Connection>>>,
     retired: Cell<Statistics>,
@@ -186,12 +186,13 @@ impl Linux {
         work(bus)
     }
 
-    /// The display server, if there is one.
+    /// The display server, if there is one. One that could not be reached is tried again the next time.
     fn display(&self, deadline: Deadline) -> std::result::Result<&X11, String> {
-        self.display
-            .get_or_init(|| X11::connect(None, deadline.at()).map_err(|error| error.to_string()))
-            .as_ref()
-            .map_err(Clone::clone)
+        if let Some(display) = self.display.get() {
+            return Ok(display);
+        }
+        let display = X11::connect(None, deadline.at()).map_err(|error| error.to_string())?;
+        Ok(self.display.get_or_init(|| display))
     }
 
     fn need_display(&self, deadline: Deadline) -> Result<&X11> {
@@ -203,8 +204,12 @@ impl Linux {
         })
     }
 
-    pub(crate) fn screen_windows(&self, deadline: Deadline) -> Option<screen::WindowList> {
-        self.display(deadline).ok()?.windows(deadline.at()).ok()
+    /// The windows on the screen; `None` where there is no display server.
+    ///
+    /// One that is there and fails is an error: without its list every window would go by another id.
+    pub(crate) fn screen_windows(&self, deadline: Deadline) -> Result<Option<screen::WindowList>> {
+        let Ok(display) = self.display(deadline) else { return Ok(None) };
+        display.windows(deadline.at()).map(Some).map_err(|error| screen_error(&error))
     }
 
     /// Everyone on the accessibility bus; remembers how each has to be asked.
@@ -697,7 +702,7 @@ impl Platform for Linux {
     }
 
     fn apps(&self, deadline: Deadline) -> Result<Vec<App>> {
-        let listed = self.screen_windows(deadline);
+        let listed = self.screen_windows(deadline)?;
         let registered = self.registered(deadline)?;
         let has_window = |pid: u32| {
             listed
@@ -766,7 +771,7 @@ impl Platform for Linux {
 
     fn windows(&self, app: Option<&App>, deadline: Deadline) -> Result<Vec<Window>> {
         // The window system first: an application that does not answer must not keep us from seeing its windows.
-        let listed = self.screen_windows(deadline);
+        let listed = self.screen_windows(deadline)?;
         let registered = self.registered(deadline)?;
         self.join_windows(&registered, listed.as_ref(), app, deadline)
     }
@@ -843,7 +848,7 @@ impl Platform for Linux {
         let mut tree = std::mem::take(&mut surveyed.tree);
         let mut popups = OnceCell::new();
         if manner.toolkit == Toolkit::Gtk4 {
-            let mut open = self.popups(scope.window.pid, deadline);
+            let mut open = self.popups(scope.window.pid, deadline)?;
             if let Some(root) = &scope.root
                 && let Some((popup, (dx, dy))) = self.popup_around(root, &open, deadline)?
             {
@@ -860,15 +865,16 @@ impl Platform for Linux {
         if let Some(window) = scope.window.bounds {
             for id in 0..tree.len() as u32 {
                 let node = tree.node_mut(id);
-                let is_outside = node.bounds.is_some_and(|bounds| {
-                    !bounds.is_empty()
-                        && bounds.intersection(&window).is_none()
-                        // A menu reaches over the edge of its window.
-                        && !popups::is_inside(
-                            popups.get_or_init(|| self.popups(scope.window.pid, deadline)),
-                            &bounds,
-                        )
-                });
+                let outside = node
+                    .bounds
+                    .filter(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
+                // A menu reaches over the edge of its window.
+                let is_outside = match outside {
+                    Some(bounds) => {
+                        !popups::is_inside(self.popups_once(&popups, scope.window.pid, deadline)?, &bounds)
+                    }
+                    None => false,
+                };
                 node.states.set(State::Offscreen, is_outside);
             }
         }
@@ -948,7 +954,7 @@ impl Platform for Linux {
     }
 
     fn hit_test(&self, target: &Handle, window: &Window, point: Point, deadline: Deadline) -> Result<Hit> {
-        let popup = match self.window_in_front(window, point, deadline) {
+        let popup = match self.window_in_front(window, point, deadline)? {
             InFront::Nothing => None,
             InFront::Other(hit) => return Ok(hit),
             InFront::OwnPopup(hit) => {
@@ -1183,16 +1189,16 @@ impl Linux {
         deadline: Deadline,
     ) -> Result<()> {
         let Some(bounds) = node.bounds.filter(|bounds| !bounds.is_empty()) else { return Ok(()) };
-        let open = || popups.get_or_init(|| self.popups(window.pid, deadline));
+        let open = || self.popups_once(popups, window.pid, deadline);
         if manner.toolkit == Toolkit::Gtk4
-            && let Some((_, shift)) = self.popup_around(&node.handle, open(), deadline)?
+            && let Some((_, shift)) = self.popup_around(&node.handle, open()?, deadline)?
         {
             let said = popups::moved(bounds, (-f64::from(manner.origin.0), -f64::from(manner.origin.1)));
             node.bounds = Some(popups::moved(said, shift));
             return Ok(());
         }
         let is_outside = window.bounds.is_some_and(|window| bounds.intersection(&window).is_none())
-            && !popups::is_inside(open(), &bounds);
+            && !popups::is_inside(open()?, &bounds);
         node.states.set(State::Offscreen, is_outside);
         Ok(())
     }
@@ -1205,12 +1211,13 @@ impl Linux {
         point: Point,
         deadline: Deadline,
     ) -> Result<Option<Hit>> {
-        let popups = self.popups(window.pid, deadline);
+        let popups = self.popups(window.pid, deadline)?;
         if popups.is_empty() {
             return Ok(None);
         }
         let Ok(display) = self.display(deadline) else { return Ok(None) };
-        let Ok(Some(hit)) = display.window_at(pixel(point), deadline.at()) else { return Ok(None) };
+        let at = display.window_at(pixel(point), deadline.at()).map_err(|error| screen_error(&error))?;
+        let Some(hit) = at else { return Ok(None) };
         let Some(front) = popups.iter().find(|popup| Some(popup.id) == hit.window) else { return Ok(None) };
         if self.is_item_of(target, front, window, deadline)? {
             return Ok(Some(Hit::Target));
@@ -1255,37 +1262,35 @@ impl Linux {
     }
 
     /// What stands between a point and a window, if it is another window.
-    fn window_in_front(&self, window: &Window, point: Point, deadline: Deadline) -> InFront {
-        self.look_in_front(window, point, deadline).unwrap_or(InFront::Nothing)
-    }
-
-    fn look_in_front(&self, window: &Window, point: Point, deadline: Deadline) -> Option<InFront> {
-        let own = screen_id(&window.id)?;
-        let display = self.display(deadline).ok()?;
-        let hit = display.window_at(pixel(point), deadline.at()).ok()??;
+    fn window_in_front(&self, window: &Window, point: Point, deadline: Deadline) -> Result<InFront> {
+        let Some(own) = screen_id(&window.id) else { return Ok(InFront::Nothing) };
+        let Ok(display) = self.display(deadline) else { return Ok(InFront::Nothing) };
+        let at = display.window_at(pixel(point), deadline.at()).map_err(|error| screen_error(&error))?;
+        let Some(hit) = at else { return Ok(InFront::Nothing) };
         if hit.window == Some(own) && !hit.is_on_frame {
-            return None;
+            return Ok(InFront::Nothing);
         }
-        let list = display.windows(deadline.at()).ok()?;
+        let list = display.windows(deadline.at()).map_err(|error| screen_error(&error))?;
         if let Some(popup) = list.popups.iter().find(|popup| Some(popup.id) == hit.window) {
             // A tooltip goes away by itself when the pointer comes.
             if popup.kind == WindowKind::Tooltip {
-                return None;
+                return Ok(InFront::Nothing);
             }
             let name = Some(popup.title.clone()).filter(|title| !title.is_empty());
             let hit = Hit::Other { role: Role::Menu, name, bounds: Some(rect(popup.area)) };
-            return Some(if popup.pid == Some(window.pid) {
+            return Ok(if popup.pid == Some(window.pid) {
                 InFront::OwnPopup(hit)
             } else {
                 InFront::Other(hit)
             });
         }
-        let other = list.windows.iter().find(|other| Some(other.id) == hit.window)?;
-        let is_dialog = other.is_modal || other.kind == WindowKind::Dialog;
-        Some(InFront::Other(Hit::Other {
+        // Whatever is there and is not the window takes the click, known or not.
+        let other = list.windows.iter().find(|other| Some(other.id) == hit.window);
+        let is_dialog = other.is_some_and(|other| other.is_modal || other.kind == WindowKind::Dialog);
+        Ok(InFront::Other(Hit::Other {
             role: if is_dialog { Role::Dialog } else { Role::Window },
-            name: Some(other.title.clone()).filter(|title| !title.is_empty()),
-            bounds: Some(rect(other.frame)),
+            name: other.map(|other| other.title.clone()).filter(|title| !title.is_empty()),
+            bounds: other.map(|other| rect(other.frame)),
         }))
     }
 

@@ -4,6 +4,8 @@
 //! window system knows the true place. Other toolkits tell true places, which may lie outside of the window that the tree
 //! hangs in. A popover and its window are matched by size, which both know; the window's is larger by the margins.
 
+use std::cell::OnceCell;
+
 use agent_desktop_core::geometry::Rect;
 use agent_desktop_core::platform::Platform;
 use agent_desktop_core::tree::{Handle, NodeId, Tree};
@@ -109,9 +111,10 @@ impl Popovers<'_> {
 
 impl Linux {
     /// The popup windows of a process, nearest to the user first.
-    pub(crate) fn popups(&self, pid: u32, deadline: Deadline) -> Vec<PopupWindow> {
-        let list = self.screen_windows(deadline);
-        list.iter()
+    pub(crate) fn popups(&self, pid: u32, deadline: Deadline) -> Result<Vec<PopupWindow>> {
+        let list = self.screen_windows(deadline)?;
+        Ok(list
+            .iter()
             .flat_map(|list| &list.popups)
             .filter(|popup| {
                 popup.pid == Some(pid)
@@ -123,7 +126,21 @@ impl Linux {
             .map(|popup| PopupWindow { id: popup.id, area: rect(popup.area) })
             // Toolkits keep windows of one pixel for their own purposes.
             .filter(|popup| popup.area.width > 1.0 && popup.area.height > 1.0)
-            .collect()
+            .collect())
+    }
+
+    /// The popup windows of a process, asked for at most once.
+    pub(crate) fn popups_once<'p>(
+        &self,
+        known: &'p OnceCell<Vec<PopupWindow>>,
+        pid: u32,
+        deadline: Deadline,
+    ) -> Result<&'p [PopupWindow]> {
+        if let Some(popups) = known.get() {
+            return Ok(popups);
+        }
+        let popups = self.popups(pid, deadline)?;
+        Ok(known.get_or_init(|| popups))
     }
 
     /// The popup that an object is in, and how far it is from where the toolkit says.

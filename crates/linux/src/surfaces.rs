@@ -39,7 +39,7 @@ impl Linux {
         for application in registered.iter().filter(|application| application.pid == app.pid) {
             let windows = self.accessible_windows(application, deadline)?;
             surfaces.extend(windows.iter().filter_map(dialog));
-            if self.may_have_popups(application.pid, kind, deadline) {
+            if self.may_have_popups(application.pid, kind, deadline)? {
                 for window in &windows {
                     self.look_inside(application, window, &mut surfaces, deadline)?;
                 }
@@ -63,17 +63,17 @@ impl Linux {
     }
 
     /// Whether the trees have to be read.
-    fn may_have_popups(&self, pid: u32, kind: Option<SurfaceKind>, deadline: Deadline) -> bool {
+    fn may_have_popups(&self, pid: u32, kind: Option<SurfaceKind>, deadline: Deadline) -> Result<bool> {
         match kind {
-            Some(SurfaceKind::Sheet | SurfaceKind::Alert) => return false,
-            Some(SurfaceKind::MenuBar | SurfaceKind::Popover) => return true,
+            Some(SurfaceKind::Sheet | SurfaceKind::Alert) => return Ok(false),
+            Some(SurfaceKind::MenuBar | SurfaceKind::Popover) => return Ok(true),
             _ => {}
         }
-        let Some(list) = self.screen_windows(deadline) else { return true };
-        list.popups.iter().any(|popup| {
+        let Some(list) = self.screen_windows(deadline)? else { return Ok(true) };
+        Ok(list.popups.iter().any(|popup| {
             popup.pid == Some(pid)
                 && !matches!(popup.kind, WindowKind::Tooltip | WindowKind::Notification | WindowKind::Drag)
-        })
+        }))
     }
 
     fn look_inside(
