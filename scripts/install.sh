@@ -51,6 +51,7 @@ test_packages() {
     cat <<'LIST'
 # another window manager, keyboard layouts, what is typed into
 metacity
+xfwm4
 x11-xkb-utils
 xterm
 python3-pyqt5

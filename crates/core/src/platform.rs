@@ -89,10 +89,14 @@ pub struct Window {
     pub process_instance: Option<String>,
     /// Content rectangle, without the frame that a window manager draws.
     pub bounds: Option<Rect>,
+    /// What a user calls the window: with the frame that a window manager draws, without a shadow. `None`: not known.
+    pub frame: Option<Rect>,
     /// Whether it has the keyboard.
     pub is_focused: bool,
     /// Whether it is minimized, if the system tells.
     pub minimized: Option<bool>,
+    /// Whether it fills its display, maximized or full screen, if the system tells.
+    pub maximized: Option<bool>,
     /// Whether it can be seen in principle (mapped, on this desktop, not minimized), if the system tells.
     pub visible: Option<bool>,
     /// Whether it is modal: other windows of its application do not take input while it is open.
@@ -365,6 +369,16 @@ pub enum Input {
 pub enum WindowOperation {
     /// Give it the keyboard and bring it to the front.
     Focus,
+    /// Put the top left corner of its frame there.
+    Move(Point),
+    /// Give its frame this width and height.
+    Resize(f64, f64),
+    /// Take it off the screen.
+    Minimize,
+    /// Let it fill its display.
+    Maximize,
+    /// Bring it back if it is minimized, else undo the maximizing.
+    Restore,
 }
 
 /// What to start.

@@ -17,7 +17,7 @@ use agent_desktop_testkit::golden::{blocks, table};
 use crate::act::{self, dispatch, evidence};
 use crate::commands::{
     close_app, drag, find, focus_window, launch, mouse_click, mouse_wheel, scroll, set_value, snapshot,
-    type_text, wait,
+    type_text, wait, window_change,
 };
 use crate::{context, lease, observe, picture, pointer, resolve, store, trace, wait_for};
 
@@ -197,6 +197,8 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("between its two confirmations", ms(act::FOCUS_CONFIRM)),
                 ("`focus-window`: focus of the window", ms(focus_window::LIMIT)),
                 ("`focus-window`: between two looks", ms(focus_window::POLL)),
+                ("place, size or state of a window after it was changed", ms(window_change::LIMIT)),
+                ("between two looks at it", ms(window_change::POLL)),
                 ("effect of an action on state, value or text", ms(evidence::STATE_LIMIT)),
                 ("effect of a click", ms(evidence::CLICK_LIMIT)),
                 ("context menu of `right-click`", ms(dispatch::MENU_LIMIT)),

@@ -73,6 +73,8 @@ pub(crate) fn window(id: &str, title: &str, app: &App) -> Window {
         minimized: Some(false),
         visible: Some(true),
         is_modal: false,
+        frame: None,
+        maximized: None,
         handle: Some(Handle::new(format!("window{id}"))),
     }
 }

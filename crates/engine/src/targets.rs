@@ -202,11 +202,14 @@ pub(crate) fn ambiguous_windows(windows: &[&Window], subject: &str) -> Error {
 /// # Errors
 /// `WINDOW_NOT_FOUND` when it is gone; `STALE_REF` when its id belongs to another process now.
 pub fn recheck(context: &Context<'_>, window: &Window) -> Result<Window> {
-    let windows = context.platform.windows(None, context.deadline)?;
-    let live =
-        windows.into_iter().find(|live| live.id == window.id).ok_or_else(|| no_window_of_id(&window.id))?;
+    rechecked(&context.platform.windows(None, context.deadline)?, window)
+}
+
+/// The same, in a list of all windows that is there already.
+pub(crate) fn rechecked(windows: &[Window], window: &Window) -> Result<Window> {
+    let live = windows.iter().find(|live| live.id == window.id).ok_or_else(|| no_window_of_id(&window.id))?;
     if live.pid == window.pid && live.process_instance == window.process_instance {
-        Ok(live)
+        Ok(live.clone())
     } else {
         Err(Error::new(ErrorCode::StaleRef, format!("window {} belongs to another process now", window.id))
             .kind("process_changed"))
@@ -263,6 +266,8 @@ mod tests {
             minimized: None,
             visible,
             is_modal: false,
+            frame: None,
+            maximized: None,
             handle: None,
         }
     }

@@ -62,14 +62,20 @@ pub struct WindowData {
     /// Proof that it is the same process later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process_instance: Option<String>,
-    /// Where it is.
+    /// Where its content is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
+    /// Where the window is with the frame around it, where that differs from the content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Bounds>,
     /// Whether it has the keyboard.
     pub is_focused: bool,
     /// Whether it is minimized.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimized: Option<bool>,
+    /// Present and true when it fills its display.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximized: Option<bool>,
     /// Whether it can be seen in principle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visible: Option<bool>,
@@ -87,8 +93,10 @@ impl From<&Window> for WindowData {
             pid: window.pid,
             process_instance: window.process_instance.clone(),
             bounds: window.bounds.map(Bounds::from),
+            frame: window.frame.filter(|frame| Some(*frame) != window.bounds).map(Bounds::from),
             is_focused: window.is_focused,
             minimized: window.minimized,
+            maximized: window.maximized.filter(|is_maximized| *is_maximized),
             visible: window.visible,
             accessible: window.handle.is_none().then_some(false),
         }
@@ -112,6 +120,7 @@ impl WindowData {
         for (word, on) in [
             ("focused", self.is_focused),
             ("minimized", self.minimized == Some(true)),
+            ("maximized", self.maximized == Some(true)),
             ("hidden", self.visible == Some(false)),
             ("not-accessible", self.accessible == Some(false)),
         ] {

@@ -567,16 +567,22 @@ fn window_of(
         pid: application.pid,
         process_instance: instance,
         bounds: seen.map(|seen| rect(seen.client)).or(candidate.extents),
+        frame: seen.map(|seen| rect(seen.frame)),
         is_focused: seen.map_or(candidate.states & state::ACTIVE != 0, |seen| seen.is_focused),
         minimized: Some(
             seen.map_or(candidate.states & state::ICONIFIED != 0, |seen| {
                 seen.state == WindowState::Minimized
             }),
         ),
+        maximized: seen.map(|seen| fills_display(seen.state)),
         visible: Some(seen.map_or(candidate.states & state::SHOWING != 0, |seen| seen.is_visible)),
         is_modal: candidate.states & state::MODAL != 0 || seen.is_some_and(|seen| seen.is_modal),
         handle: Some(candidate.object.handle()),
     }
+}
+
+fn fills_display(state: WindowState) -> bool {
+    matches!(state, WindowState::Maximized | WindowState::Fullscreen)
 }
 
 fn screen_only(seen: &screen::Window, pid: u32, app_name: String) -> Window {
@@ -587,8 +593,10 @@ fn screen_only(seen: &screen::Window, pid: u32, app_name: String) -> Window {
         pid,
         process_instance: process::process_instance(pid).ok(),
         bounds: Some(rect(seen.client)),
+        frame: Some(rect(seen.frame)),
         is_focused: seen.is_focused,
         minimized: Some(seen.state == WindowState::Minimized),
+        maximized: Some(fills_display(seen.state)),
         visible: Some(seen.is_visible),
         is_modal: seen.is_modal,
         handle: None,
@@ -865,9 +873,8 @@ impl Platform for Linux {
         if let Some(window) = scope.window.bounds {
             for id in 0..tree.len() as u32 {
                 let node = tree.node_mut(id);
-                let outside = node
-                    .bounds
-                    .filter(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
+                let outside =
+                    node.bounds.filter(|bounds| !bounds.is_empty() && bounds.intersection(&window).is_none());
                 // A menu reaches over the edge of its window.
                 let is_outside = match outside {
                     Some(bounds) => {
@@ -1093,11 +1100,19 @@ impl Platform for Linux {
             Error::new(ErrorCode::ActionNotSupported, "the window system does not know this window")
                 .delivery(Delivery::NotDelivered)
         })?;
+        let at = deadline.at();
         match operation {
-            WindowOperation::Focus => {
-                display.activate(id, deadline.at()).map_err(|error| screen_error(&error))
+            WindowOperation::Focus => display.activate(id, at),
+            WindowOperation::Move(point) => display.move_resize(id, Some(pixel(point)), None, at),
+            WindowOperation::Resize(width, height) => {
+                let size = (width.round() as u32, height.round() as u32);
+                display.move_resize(id, None, Some(size), at)
             }
+            WindowOperation::Minimize => display.minimize(id, at),
+            WindowOperation::Maximize => display.maximize(id, at),
+            WindowOperation::Restore => display.restore(id, at),
         }
+        .map_err(|error| screen_error(&error))
     }
 
     fn launch(&self, request: &LaunchRequest, deadline: Deadline) -> Result<Launched> {

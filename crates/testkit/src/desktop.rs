@@ -278,7 +278,9 @@ impl Desktop {
     /// The window with the focus, by the window manager's word.
     pub fn active_window(&self) -> Option<u32> {
         let said = self.try_tool("xprop", &["-root", "_NET_ACTIVE_WINDOW"]).ok()?;
-        u32::from_str_radix(said.rsplit_once("0x")?.1.trim(), 16).ok().filter(|id| *id != 0)
+        // xfwm4 writes a second number behind it.
+        let id = said.split_once("0x")?.1.split(',').next()?;
+        u32::from_str_radix(id.trim(), 16).ok().filter(|id| *id != 0)
     }
 
     /// The client area of a window on the screen, without the window manager's frame.

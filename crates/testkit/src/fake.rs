@@ -654,8 +654,22 @@ impl Platform for FakePlatform {
                 return Err(Error::new(ErrorCode::WindowNotFound, "the window is closed"));
             }
             world.deeds.push(Deed::Window(window.title.clone(), operation));
+            if operation == WindowOperation::Focus {
+                world.focus_window(&window.id);
+                return Ok(());
+            }
+            let own = world.windows.iter_mut().find(|own| own.id == window.id);
+            let own = own.expect("the window was just there");
             match operation {
-                WindowOperation::Focus => world.focus_window(&window.id),
+                WindowOperation::Focus => {}
+                WindowOperation::Move(point) => (own.bounds.x, own.bounds.y) = (point.x, point.y),
+                WindowOperation::Resize(width, height) => {
+                    (own.bounds.width, own.bounds.height) = (width, height);
+                }
+                WindowOperation::Minimize => own.is_minimized = true,
+                WindowOperation::Maximize => (own.is_maximized, own.is_minimized) = (true, false),
+                WindowOperation::Restore if own.is_minimized => own.is_minimized = false,
+                WindowOperation::Restore => own.is_maximized = false,
             }
             Ok(())
         })

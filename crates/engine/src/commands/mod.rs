@@ -16,6 +16,7 @@ use crate::context::{Context, Format, OPERATION_MS, Options, SNAPSHOT_MS};
 use crate::envelope;
 
 mod ref_action;
+pub(crate) mod window_change;
 
 /// What a command answers. Becomes `data` of the envelope.
 pub trait Reply: Serialize {
@@ -231,6 +232,11 @@ commands! {
     "launch" launch::Launch, Effects::ACTS, timeout: launch::LAUNCH_MS;
     "close-app" close_app::CloseApp, Effects::ACTS, timeout_ms: OPERATION_MS;
     "focus-window" focus_window::FocusWindow, Effects::ACTS, timeout_ms: OPERATION_MS;
+    "resize-window" resize_window::ResizeWindow, Effects::ACTS, timeout_ms: OPERATION_MS;
+    "move-window" move_window::MoveWindow, Effects::ACTS, timeout_ms: OPERATION_MS;
+    "minimize" minimize::Minimize, Effects::ACTS, timeout_ms: OPERATION_MS;
+    "maximize" maximize::Maximize, Effects::ACTS, timeout_ms: OPERATION_MS;
+    "restore" restore::Restore, Effects::ACTS, timeout_ms: OPERATION_MS;
     "list-apps" list_apps::ListApps, Effects::NONE, timeout_ms: OPERATION_MS;
     "list-windows" list_windows::ListWindows, Effects::NONE, timeout_ms: OPERATION_MS;
     "list-displays" list_displays::ListDisplays, Effects::NONE, timeout_ms: OPERATION_MS;

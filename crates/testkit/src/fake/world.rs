@@ -88,6 +88,7 @@ pub(crate) struct FakeWindow {
     pub(crate) bounds: Rect,
     pub(crate) is_focused: bool,
     pub(crate) is_modal: bool,
+    pub(crate) is_maximized: bool,
     pub(crate) is_minimized: bool,
 }
 
@@ -263,8 +264,10 @@ impl World {
             pid: app.pid,
             process_instance: Some(app.process_instance()),
             bounds: Some(window.bounds),
+            frame: Some(window.bounds),
             is_focused: window.is_focused,
             minimized: Some(window.is_minimized),
+            maximized: Some(window.is_maximized),
             visible: Some(!window.is_minimized),
             is_modal: window.is_modal,
             handle: Some(window.root.clone()),
@@ -344,7 +347,16 @@ impl World {
         let root = self.add_root(app, Widget::new(Role::Window, title).children(content), bounds);
         let id = format!("w-{}", self.number());
         let is_focused = self.windows.is_empty();
-        let window = FakeWindow { id, app, root, bounds, is_focused, is_modal: false, is_minimized: false };
+        let window = FakeWindow {
+            id,
+            app,
+            root,
+            bounds,
+            is_focused,
+            is_modal: false,
+            is_minimized: false,
+            is_maximized: false,
+        };
         self.windows.push(window);
     }
 
