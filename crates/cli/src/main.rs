@@ -9,10 +9,13 @@ mod env;
 mod native;
 mod print;
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::Error;
+use agent_desktop_engine::commands::batch;
 use agent_desktop_engine::log::{self, Level};
 use agent_desktop_engine::{Command, Format, Options, Response, execute};
 use clap::error::ErrorKind;
@@ -103,7 +106,7 @@ fn main() -> ExitCode {
     if let Some(level) = filter.or(line.global.verbose.then_some(Level::Debug)) {
         log::set_level(level);
     }
-    let Some(command) = line.command else {
+    let Some(mut command) = line.command else {
         return print::stdout(&CommandLine::command().render_help().to_string(), ExitCode::SUCCESS);
     };
     let mut options = match env::options() {
@@ -111,6 +114,14 @@ fn main() -> ExitCode {
         Err(error) => return respond(&Response::failure(command.name(), &error)),
     };
     line.global.merge_into(&mut options);
+    if let Command::Batch(batch) = &mut command
+        && batch.json.as_deref() == Some("-")
+    {
+        match standard_input(batch::MAX_INPUT) {
+            Ok(text) => batch.json = Some(text),
+            Err(error) => return respond(&Response::failure(command.name(), &error)),
+        }
+    }
     let platform = native::platform();
     let response = execute(&command, &*platform, &options);
     if env::wants_statistics() {
@@ -118,6 +129,18 @@ fn main() -> ExitCode {
         print::stderr(&format!("stats: calls={} waits={}", statistics.calls, statistics.waits));
     }
     respond(&response)
+}
+
+/// All of standard input, as far as a batch may be long and a little more, so that it is refused.
+fn standard_input(limit: usize) -> Result<String, Error> {
+    let mut text = Vec::new();
+    let read = std::io::stdin().lock().take(limit as u64 + 1).read_to_end(&mut text);
+    let text = read.and_then(|_| String::from_utf8(text).map_err(std::io::Error::other));
+    text.map_err(|error| {
+        Error::invalid("standard input cannot be read as text")
+            .platform_detail(error.to_string())
+            .delivery(Delivery::NotDelivered)
+    })
 }
 
 fn respond(response: &Response) -> ExitCode {

@@ -782,6 +782,25 @@ desktop_test! {
 }
 
 desktop_test! {
+    fn a_batch_finds_clicks_and_reads(desktop: &Desktop) {
+        let cli = desktop.cli();
+        for app in both(desktop, "controls") {
+            let list = serde_json::json!([
+                {"command": "find", "args": {"app": app.name(), "role": "button", "name": "Save", "exact": true, "first": true}},
+                {"command": "click", "args": {"ref_id": {"$result": "0.data.match.ref_id"}}},
+                {"command": "find", "args": {"app": app.name(), "role": "incrementor", "first": true}},
+                {"command": "set-value", "args": {"ref_id": {"$result": "2.data.match.ref_id"}, "value": "6"}},
+                {"command": "get", "args": {"ref_id": {"$result": "2.data.match.ref_id"}, "property": "value"}},
+            ]);
+            let data = cli.ok(&["batch", &list.to_string()]);
+            assert_eq!(data["failed_entries"], 0, "{data:#}");
+            app.wait_log("clicked Save");
+            assert_eq!(data["results"][4]["data"]["value"], "6", "{data:#}");
+        }
+    }
+}
+
+desktop_test! {
     /// The application's own side: the windows of the screen and the end of its process.
     fn the_factories_are_operated_until_they_are_closed(desktop: &Desktop) {
         let cli = desktop.cli();

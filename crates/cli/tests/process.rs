@@ -410,3 +410,40 @@ fn a_folder_of_another_user_is_refused() {
     let output = program(&folder).env("AGENT_DESKTOP_HOME", root).arg("version").output().unwrap();
     assert_fails(&envelope(&output), 1, "version", "INVALID_ARGS");
 }
+
+#[test]
+fn a_batch_comes_from_an_argument_a_file_or_standard_input() {
+    use std::io::Write;
+    let folder = Folder::new("batch");
+    let list = r#"[{"command":"version"},{"command":"get","args":{"ref_id":"@s0000000:e1"}}]"#;
+    std::fs::write(folder.at("list.json"), list).unwrap();
+    let file = folder.at("list.json");
+    let file = file.to_str().unwrap();
+    for arguments in [&["batch", list][..], &["batch", "--file", file], &["batch", "-"]] {
+        let mut child =
+            program(&folder).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(list.as_bytes());
+        let (exit, reply) = envelope(&child.wait_with_output().unwrap());
+        // Without a desktop the second entry has no permission, and the whole batch is refused before it begins.
+        assert_eq!((exit, &reply["error"]["details"]["batch_index"]), (1, &1.into()), "{reply}");
+    }
+    let list = r#"[{"command":"version"},{"command":"list-apps"}]"#;
+    std::fs::write(folder.at("list.json"), list).unwrap();
+    for (arguments, code) in
+        [(&["batch", list][..], 0), (&["batch", "--file", file], 0), (&["batch", list, "--fail-on-error"], 1)]
+    {
+        let (exit, reply) = run(&folder, arguments);
+        assert_eq!((exit, &reply["ok"]), (code, &true.into()), "{reply}");
+        assert_eq!(reply["data"]["results"][0]["data"]["version"], env!("CARGO_PKG_VERSION"), "{reply}");
+        assert_eq!(reply["data"]["failed_entries"], 1, "{reply}");
+    }
+    for arguments in [
+        &["batch"][..],
+        &["batch", "[]", "--file", file],
+        &["batch", "--file", "/dev/null"],
+        &["batch", "--file", folder.at("none").to_str().unwrap()],
+    ] {
+        let (exit, reply) = run(&folder, arguments);
+        assert_eq!((exit, &reply["error"]["code"]), (1, &"INVALID_ARGS".into()), "{arguments:?} {reply}");
+    }
+}

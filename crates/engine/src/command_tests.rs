@@ -847,3 +847,98 @@ fn a_picture_of_a_window_that_was_replaced_is_not_returned() {
     let error = bench.run("screenshot", json!({"window_id": "w-1"}));
     assert_eq!(error["error"]["code"], "STALE_REF", "{error}");
 }
+
+#[test]
+fn entries_of_a_batch_use_what_earlier_ones_answered() {
+    let bench = Bench::new("batch");
+    let list = json!([
+        {"command": "find", "args": {"app": "Mail", "role": "button", "first": true}},
+        {"command": "get", "args": {"ref_id": {"$result": "0.data.match.ref_id"}, "property": "role"}},
+        {"command": "wait", "args": {"ms": 5}},
+        {"command": "get", "args": {"ref_id": {"$result": "0.data.match.nothing"}}},
+        {"command": "version"},
+    ]);
+    let data = bench.data("batch", json!({"json": list.to_string()}));
+    let results = data["results"].as_array().unwrap();
+    assert_eq!(results.len(), 5, "{data}");
+    assert_eq!(results[1]["data"]["value"], "button", "{data}");
+    assert_eq!(results[3]["error"]["details"]["kind"], "batch_result_missing", "{data}");
+    assert_eq!(results[3]["error"]["disposition"]["delivery"], "not_delivered");
+    assert_eq!((&results[4]["ok"], &results[4]["index"]), (&json!(true), &json!(4)));
+    assert_eq!(
+        (&data["completed_entries"], &data["failed_entries"], &data["not_started_entries"]),
+        (&json!(5), &json!(1), &json!(0))
+    );
+    let data = bench.data("batch", json!({"json": list.to_string(), "stop_on_error": true}));
+    assert_eq!(data["stopped"], json!({"reason": "stop_on_error", "after_index": 3}));
+    assert_eq!((&data["completed_entries"], &data["not_started_entries"]), (&json!(4), &json!(1)));
+    let command = Command::decode("batch", json!({"json": list.to_string(), "fail_on_error": true})).unwrap();
+    let response = crate::execute(&command, &bench.fake, &bench.options);
+    assert!(!response.ok && response.text.contains(r#""ok":true,"command":"batch""#), "{}", response.text);
+}
+
+#[test]
+fn a_batch_with_one_bad_entry_does_nothing() {
+    let bench = Bench::new("batch-bad");
+    let act = json!({"command": "launch", "args": {"app": "Mail"}});
+    for (bad, index) in [
+        (json!({"command": "get", "args": {"ref_id": 5}}), 1),
+        (json!({"command": "nothing"}), 1),
+        (json!({"command": "version", "args": {"x": 1}}), 1),
+        (json!({"command": "version", "argz": {}}), 1),
+        (json!({"command": "batch", "args": {"json": "[]"}}), 1),
+        (json!({"command": "click", "args": {"ref_id": "e1"}}), 1),
+        (json!({"command": "get", "args": {"ref_id": {"$result": "1.data"}}}), 1),
+        (json!({"command": "get", "args": {"ref_id": {"$result": "x"}}}), 1),
+        (json!({"command": "get", "args": {"ref_id": {"$result": "0.data", "y": 1}}}), 1),
+        (json!({"command": "get", "args": {"ref_id": {"$result": "0.data"}, "property": 7}}), 1),
+    ] {
+        let list = json!([act, bad]).to_string();
+        let error = bench.error("batch", json!({"json": list}), "INVALID_ARGS", None, "not_delivered");
+        assert_eq!(error["details"]["batch_index"], index, "{error}");
+    }
+    assert_eq!(bench.fake.elapsed_ms(), 0, "nothing was asked of the desktop");
+    for list in ["[]", "{}", "nonsense", &json!(vec![act; 65]).to_string()] {
+        bench.error("batch", json!({"json": list}), "INVALID_ARGS", None, "not_delivered");
+    }
+    bench.error("batch", json!({}), "INVALID_ARGS", None, "not_delivered");
+    let long = format!("[{}]", " ".repeat(1024 * 1024));
+    bench.error("batch", json!({"json": long}), "INVALID_ARGS", None, "not_delivered");
+}
+
+#[test]
+fn a_batch_ends_at_its_deadline() {
+    let bench = Bench::new("batch-late");
+    let list = json!([
+        {"command": "wait", "args": {"ms": 400}},
+        {"command": "wait", "args": {"ms": 400}},
+        {"command": "version"},
+    ]);
+    let data = bench.data("batch", json!({"json": list.to_string(), "timeout_ms": 500}));
+    let results = data["results"].as_array().unwrap();
+    assert_eq!(results[1]["error"]["code"], "TIMEOUT", "{data}");
+    assert_eq!(
+        (
+            &results[2]["execution"],
+            &results[2]["not_started_reason"],
+            &results[2]["error"]["details"]["kind"]
+        ),
+        (&json!("not_started"), &json!("deadline"), &json!("batch_deadline")),
+        "{data}"
+    );
+    assert_eq!(data["stopped"], json!({"reason": "deadline", "index": 2}));
+    assert!(bench.fake.elapsed_ms() < 600, "{} ms", bench.fake.elapsed_ms());
+}
+
+#[test]
+fn windows_are_changed_and_looked_at() {
+    let bench = Bench::new("windows");
+    // The scripted window does not follow: what was asked for is not claimed.
+    let error =
+        bench.error("minimize", json!({"app": "Mail"}), "TIMEOUT", Some("deadline"), "delivered_unverified");
+    assert_eq!(error["details"]["actual"]["minimized"], false, "{error}");
+    bench.fake.on_focus(|scene| scene.windows[0].minimized = Some(true));
+    assert_eq!(bench.data("minimize", json!({"app": "Mail"}))["minimized"], true);
+    // It is so already, and nothing is sent; the fake would answer only once.
+    assert_eq!(bench.data("minimize", json!({"app": "Mail"}))["window"]["minimized"], true);
+}

@@ -73,6 +73,8 @@ pub struct Context<'a> {
     pub options: &'a Options,
     /// By when the command answers.
     pub deadline: Deadline,
+    /// The deadline of the batch that the command is part of. [`deadline`](Context::deadline) is never later.
+    pub outer: Option<Deadline>,
     /// `--timeout-ms 0`: one attempt, nothing is polled.
     pub is_single_attempt: bool,
     pub(crate) trace: &'a Trace,

@@ -16,8 +16,8 @@ use agent_desktop_testkit::golden::{blocks, table};
 
 use crate::act::{self, dispatch, evidence};
 use crate::commands::{
-    close_app, drag, find, focus_window, launch, mouse_click, mouse_wheel, scroll, set_value, snapshot,
-    type_text, wait, window_change,
+    batch, close_app, drag, find, focus_window, launch, mouse_click, mouse_wheel, scroll, set_value,
+    snapshot, type_text, wait, window_change,
 };
 use crate::{context, lease, observe, picture, pointer, resolve, store, trace, wait_for};
 
@@ -172,6 +172,7 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
             "deadlines",
             vec![
                 ("`snapshot`", millis(context::SNAPSHOT_MS)),
+                ("`batch`", millis(batch::BATCH_MS)),
                 ("every other command, except the two below", millis(context::OPERATION_MS)),
                 ("`launch` (`--timeout`)", millis(launch::LAUNCH_MS)),
                 ("`wait` (`--timeout`)", millis(wait::WAIT_MS)),
@@ -280,6 +281,12 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("`drag`: the stay over the target, by default", millis(drag::DROP_DELAY_MS)),
                 ("`drag`: the stay over the target, at most", millis(drag::MAX_DROP_DELAY_MS)),
                 ("`drag`: picking up", millis(drag::PICKUP_MS)),
+                ("entries of `batch`", batch::MAX_ENTRIES.to_string()),
+                ("bytes of its input", batch::MAX_INPUT.to_string()),
+                (
+                    "bytes of its output, of which some are kept for what it says itself",
+                    format!("{}, {}", batch::MAX_OUTPUT, batch::RESERVE),
+                ),
                 ("`launch`: arguments, and variables", launch::MAX_ITEMS.to_string()),
                 ("`launch`: bytes of all of them", launch::MAX_BYTES.to_string()),
             ],

@@ -12,7 +12,7 @@ use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::platform::{Permission, Platform};
 
-use crate::commands::{Command, Effects};
+use crate::commands::{Answer, Command, Effects};
 use crate::context::{Context, MAX_TIMEOUT_MS, Options};
 use crate::envelope;
 use crate::log;
@@ -41,11 +41,21 @@ impl Response {
 ///
 /// The platform is not touched by commands that do not need it, so it may connect when first used.
 pub fn execute(command: &Command, platform: &dyn Platform, options: &Options) -> Response {
+    execute_within(command, platform, options, None)
+}
+
+/// The same as a part of something that has a deadline of its own.
+pub(crate) fn execute_within(
+    command: &Command,
+    platform: &dyn Platform,
+    options: &Options,
+    outer: Option<Deadline>,
+) -> Response {
     let delivery_began = Cell::new(false);
     let start = platform.now();
     let mut trace = Trace::default();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        prepare_and_run(command, platform, options, &delivery_began, &mut trace)
+        prepare_and_run(command, platform, options, outer, &delivery_began, &mut trace)
     }));
     let outcome = outcome.unwrap_or_else(|panic| Err(from_panic(&*panic)));
     let outcome = outcome.map_err(|error| stamp(error, command.effects(), delivery_began.get()));
@@ -65,7 +75,7 @@ pub fn execute(command: &Command, platform: &dyn Platform, options: &Options) ->
         (Ok(_), Err(error)) => {
             Response::failure(command.name(), &stamp(error, command.effects(), delivery_began.get()))
         }
-        (Ok(text), Ok(())) => Response { text, ok: true },
+        (Ok(answer), Ok(())) => Response { text: answer.text, ok: !answer.is_failure },
     }
 }
 
@@ -73,9 +83,10 @@ fn prepare_and_run(
     command: &Command,
     platform: &dyn Platform,
     options: &Options,
+    outer: Option<Deadline>,
     delivery_began: &Cell<bool>,
     trace: &mut Trace,
-) -> Result<String> {
+) -> Result<Answer> {
     let effects = command.effects();
     let store = Store::new(options)?;
     *trace = Trace::open(options.trace.as_deref(), options.trace_strict, store.session())?;
@@ -88,7 +99,10 @@ fn prepare_and_run(
     }
     let is_single_attempt = timeout_ms == Some(0);
     let budget = timeout_ms.filter(|&ms| ms > 0).unwrap_or(default_ms);
-    let deadline = Deadline::after(platform.now(), Duration::from_millis(budget));
+    let mut deadline = Deadline::after(platform.now(), Duration::from_millis(budget));
+    if let Some(outer) = outer {
+        deadline = deadline.within(platform.now(), outer.remaining(platform.now()));
+    }
 
     check_waiting(command, options)?;
     command.check(options)?;
@@ -97,7 +111,8 @@ fn prepare_and_run(
         return Err(policy::needs_headed(command.name()));
     }
     log::debug(format_args!("{}: {budget} ms, {effects:?}", command.name()));
-    let context = Context { platform, store, options, deadline, is_single_attempt, trace, delivery_began };
+    let context =
+        Context { platform, store, options, deadline, outer, is_single_attempt, trace, delivery_began };
     command.run(&context)
 }
 
@@ -110,7 +125,7 @@ fn check_waiting(command: &Command, options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn check_permissions(effects: Effects, platform: &dyn Platform, deadline: Deadline) -> Result<()> {
+pub(crate) fn check_permissions(effects: Effects, platform: &dyn Platform, deadline: Deadline) -> Result<()> {
     if !effects.accessibility && !effects.screen {
         return Ok(());
     }

@@ -1,15 +1,17 @@
-//! Files that a caller asks for by path: pictures for now.
+//! Files that a caller names by path: pictures to write, lists and pictures to read.
 //!
 //! Unlike the store these lie where the caller wants them: folders may be anything the caller can reach. The file
 //! itself is replaced whole, is private, and is never somebody else's behind a link.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, Result};
+use rustix::fs::{Mode, OFlags};
 
 /// Checks that a path can be written, before anything else is done.
 ///
@@ -74,6 +76,32 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
             .platform_detail(error.to_string())
             .hint(hint)
     })
+}
+
+/// Reads a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// `INVALID_ARGS` when there is no such file, it cannot be read or is too large.
+pub fn read(path: &Path, limit: usize) -> Result<Vec<u8>> {
+    let refuse = |cause: String| {
+        Error::invalid(format!("{} cannot be read: {cause}", path.display()))
+            .hint("give the path of a regular file")
+            .delivery(Delivery::NotDelivered)
+    };
+    // A pipe without a writer would be waited for otherwise.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| refuse(error.to_string()))?;
+    let file = std::fs::File::from(file);
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err(refuse("it is not a regular file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    let most = limit as u64 + 1;
+    file.take(most).read_to_end(&mut bytes).map_err(|error| refuse(error.to_string()))?;
+    if bytes.len() > limit {
+        return Err(refuse(format!("it has more than {limit} bytes")));
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -24,6 +24,17 @@ pub trait Reply: Serialize {
     fn outline(&self) -> Option<String> {
         None
     }
+
+    /// Whether the process ends as after a failure, although there is a result.
+    fn is_failure(&self) -> bool {
+        false
+    }
+}
+
+/// A reply as it is printed.
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    pub(crate) is_failure: bool,
 }
 
 /// What a command does to the world, and what it needs for that.
@@ -66,6 +77,12 @@ impl Effects {
     #[must_use]
     pub const fn without_lease(self) -> Effects {
         Effects { takes_lease: false, ..self }
+    }
+
+    /// The same, and changes something.
+    #[must_use]
+    pub const fn changing(self) -> Effects {
+        Effects { mutates: true, ..self }
     }
 
     /// The same, and accepts `--wait-for`.
@@ -168,7 +185,7 @@ macro_rules! commands {
             }
 
             /// Runs it and writes the reply.
-            pub(crate) fn run(&self, context: &Context<'_>) -> Result<String> {
+            pub(crate) fn run(&self, context: &Context<'_>) -> Result<Answer> {
                 match self {
                     $(Command::$type(command) => {
                         command.run(context).map(|reply| write($name, &reply, context.options.format))
@@ -243,6 +260,7 @@ commands! {
     "list-surfaces" list_surfaces::ListSurfaces, Effects::READS, timeout_ms: OPERATION_MS;
     "screenshot" screenshot::Screenshot, Effects::CAPTURES, timeout_ms: OPERATION_MS;
     "wait" wait::Wait, Effects::READS, timeout: wait::WAIT_MS;
+    "batch" batch::Batch, Effects::NONE.changing(), timeout_ms: batch::BATCH_MS;
     "status" status::Status, Effects::NONE;
     "permissions" permissions::Permissions, Effects::NONE;
     "version" version::Version, Effects::NONE;
@@ -258,12 +276,12 @@ fn decode_arguments<T: serde::de::DeserializeOwned>(arguments: serde_json::Value
     })
 }
 
-fn write<R: Reply>(name: &str, reply: &R, format: Format) -> String {
-    match format {
+fn write<R: Reply>(name: &str, reply: &R, format: Format) -> Answer {
+    let text = match format {
         Format::Json => None,
         Format::Outline => reply.outline(),
-    }
-    .unwrap_or_else(|| envelope::success(name, reply))
+    };
+    Answer { text: text.unwrap_or_else(|| envelope::success(name, reply)), is_failure: reply.is_failure() }
 }
 
 /// One line an item, or a word saying that there is none.

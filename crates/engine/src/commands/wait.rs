@@ -521,7 +521,15 @@ impl Run for Wait {
     fn run(&self, context: &Context<'_>) -> Result<WaitReply> {
         match self.mode()? {
             Mode::Sleep(ms) => {
-                context.platform.sleep(Duration::from_millis(ms));
+                let asked = Duration::from_millis(ms);
+                let left = context.outer.map_or(asked, |outer| outer.remaining(context.now()));
+                context.platform.sleep(asked.min(left));
+                if left < asked {
+                    return Err(Error::new(ErrorCode::Timeout, "the time of the batch ended this wait")
+                        .kind("batch_deadline")
+                        .hint("give the batch a longer --timeout-ms")
+                        .delivery(Delivery::NotDelivered));
+                }
                 Ok(WaitReply::Slept { waited_ms: ms })
             }
             Mode::Element(reference, predicate) => self.element(context, reference, predicate),
