@@ -46,7 +46,12 @@ pub fn has_semantic_route(action: Action, role: Role, capabilities: Capabilities
             capabilities.has(Capability::Toggle)
                 || (capabilities.has(Capability::Click) && role.is_toggleable())
         }
-        Action::ScrollTo | Action::PressKey | Action::KeyDown | Action::KeyUp => true,
+        Action::ScrollTo
+        | Action::PressKey
+        | Action::KeyDown
+        | Action::KeyUp
+        | Action::SelectText
+        | Action::SetCaret => true,
         _ => action.requirements().any_of.iter().any(|&capability| capabilities.has(capability)),
     }
 }
@@ -65,7 +70,7 @@ pub fn route(action: Action, headed: bool, node: &Node) -> Option<Route> {
         Action::TypeText => Some(Route::Keyboard),
         // Focus, select all, type or delete. Browsers take text through their interface and ignore it.
         // A number that Firefox sets through its interface is there, and the page is not told.
-        Action::Clear | Action::SetValue
+        Action::Clear | Action::SetValue | Action::ReplaceText
             if is_keyed(node) || (node.is_web && node.role == Role::Incrementor) =>
         {
             if node.is_web {
@@ -497,7 +502,8 @@ fn is_editable(action: Action, node: &Node) -> bool {
     !node.states.has(State::ReadOnly)
         && (node.role.is_editable()
             || node.capabilities.has(Capability::SetValue)
-            || (action == Action::TypeText && node.capabilities.has(Capability::TypeText)))
+            || (matches!(action, Action::TypeText | Action::ReplaceText)
+                && node.capabilities.has(Capability::TypeText)))
 }
 
 /// Whether its value is entered with keys, rather than dragged or chosen.
@@ -541,6 +547,7 @@ fn check_supported(action: Action, headed: bool, node: &Node) -> Check {
                 | Action::DoubleClick
                 | Action::TripleClick
                 | Action::TypeText
+                | Action::ReplaceText
                 | Action::SetValue
                 | Action::Clear
                 | Action::Toggle

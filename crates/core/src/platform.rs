@@ -267,6 +267,19 @@ pub enum Operation {
     SetText(String),
     /// Insert text at the caret, replacing the selection.
     InsertText(String),
+    /// Put the caret before the character of this number; the length of the text: behind the last one.
+    SetCaret(u32),
+    /// Select the characters from the first number up to, without, the second.
+    SelectText(u32, u32),
+    /// Put text in the place of the characters from `start` up to, without, `end`.
+    ReplaceText {
+        /// The first character that goes.
+        start: u32,
+        /// The first that stays.
+        end: u32,
+        /// What comes.
+        text: String,
+    },
     /// Set a number, within its range.
     SetNumber(f64),
     /// Change a check box, a switch, a toggle button.
@@ -279,6 +292,51 @@ pub enum Operation {
     Scroll(Direction),
     /// Come into view.
     ScrollIntoView,
+}
+
+/// What is wanted of a text. Offsets count characters (Unicode scalar values), whatever the toolkit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextQuery {
+    /// From the first number up to, without, the second; `None`: all of it.
+    pub range: Option<(u32, u32)>,
+    /// The line on the screen that holds this offset, instead of the range.
+    pub line_at: Option<u32>,
+    /// Attributes (fonts, colours, spelling) as well.
+    pub attributes: bool,
+    /// Characters at most.
+    pub limit: u32,
+}
+
+/// A text, or a part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextContent {
+    /// Characters of the whole text.
+    pub length: u32,
+    /// Where the part begins.
+    pub start: u32,
+    /// Where it ends.
+    pub end: u32,
+    /// The part.
+    pub text: String,
+    /// Where the caret is, if there is one.
+    pub caret: Option<u32>,
+    /// What is selected.
+    pub selections: Vec<(u32, u32)>,
+    /// Attributes, as far as asked for.
+    pub runs: Vec<TextRun>,
+    /// A password: there is no text.
+    pub is_secret: bool,
+}
+
+/// A part of a text with the same attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextRun {
+    /// Where it begins.
+    pub start: u32,
+    /// Where it ends.
+    pub end: u32,
+    /// Names and values, in the toolkit's words, sorted.
+    pub attributes: Vec<(String, String)>,
 }
 
 /// What became of an operation.
@@ -485,6 +543,8 @@ pub trait Platform: Clock {
     fn observe(&self, scope: &Scope, limits: &Limits, deadline: Deadline) -> Result<Observation>;
     /// Reads single elements anew, all facts, all at once; the answers in the order of the handles.
     fn read(&self, handles: &[Handle], window: &Window, deadline: Deadline) -> Result<Vec<Reading>>;
+    /// Reads the text of an element; `None`: it has none, or cannot tell lines.
+    fn text(&self, target: &Handle, query: &TextQuery, deadline: Deadline) -> Result<Option<TextContent>>;
     /// The living ancestors of an element up to its window, nearest first.
     fn ancestors(&self, handle: &Handle, deadline: Deadline) -> Result<Vec<Handle>>;
     /// Who would receive a click at `point` meant for `target`.

@@ -11,7 +11,7 @@ use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
     App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
     Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Stop, Surface, SurfaceKind, Window, WindowOperation,
+    Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::tree::{Handle, Node, NodeId, Tree};
@@ -284,6 +284,14 @@ impl Platform for Fake {
             found.map_or(Reading::Gone, |(_, node)| Reading::Live(Box::new(node.clone())))
         };
         Ok(handles.iter().map(read).collect())
+    }
+    fn text(&self, target: &Handle, _: &TextQuery, _: Deadline) -> Result<Option<TextContent>> {
+        let scene = self.call()?;
+        let node = scene.tree.iter().find(|(_, node)| node.handle == *target).map(|(_, node)| node);
+        Ok(node.and_then(|node| node.value.clone()).map(|text| {
+            let length = text.chars().count() as u32;
+            TextContent { length, end: length, text, ..TextContent::default() }
+        }))
     }
     fn ancestors(&self, _: &Handle, _: Deadline) -> Result<Vec<Handle>> {
         Ok(Vec::new())

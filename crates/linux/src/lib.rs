@@ -13,6 +13,7 @@ pub mod process;
 mod sheet;
 mod start;
 mod surfaces;
+mod text;
 mod tree;
 pub mod window_system;
 

@@ -13,7 +13,7 @@ use agent_desktop_core::key::{Key, Modifier};
 use agent_desktop_core::platform::{
     App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
     Operation, Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety,
-    Scope, Statistics, Stop, Surface, SurfaceKind, Window, WindowOperation,
+    Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -28,6 +28,7 @@ use crate::bus::{
 use crate::dbus::{Call, Connection, Failure};
 use crate::map::{Toolkit, role, state};
 use crate::popups::{self, Popovers, PopupWindow};
+use crate::text::Units;
 use crate::tree::{Manner, Single, Survey, is_told_by_label};
 use crate::window_system::{
     self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError,
@@ -298,6 +299,28 @@ impl Linux {
             }
         }
         self.with_bus(deadline, |bus| Ok(work(&mut bus.connection)))
+    }
+
+    /// Operates an object of an application that is not stopped.
+    fn act<T>(
+        &self,
+        target: &Object,
+        deadline: Deadline,
+        work: impl FnOnce(&mut Actor<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let known = self.known(&target.bus, deadline)?;
+        if host::is_stopped(known.pid) {
+            return Err(unresponsive(known.pid, None));
+        }
+        self.with_bus(deadline, |bus| {
+            work(&mut Actor {
+                connection: &mut bus.connection,
+                toolkit: known.toolkit,
+                has_safe_actions: known.has_safe_actions,
+                units: Units::of(known.toolkit, host::is_office(known.pid)),
+                deadline,
+            })
+        })
     }
 
     /// Whether a tree of this application is read from its cache; makes it ready for that.
@@ -1029,21 +1052,14 @@ impl Platform for Linux {
         }
     }
 
+    fn text(&self, target: &Handle, query: &TextQuery, deadline: Deadline) -> Result<Option<TextContent>> {
+        let target = Object::from_handle(target)?;
+        self.act(&target, deadline, |actor| actor.read_text(&target, actor.units, query))
+    }
+
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed> {
         let target = Object::from_handle(target)?;
-        let known = self.known(&target.bus, deadline)?;
-        if host::is_stopped(known.pid) {
-            return Err(unresponsive(known.pid, None));
-        }
-        self.with_bus(deadline, |bus| {
-            Actor {
-                connection: &mut bus.connection,
-                toolkit: known.toolkit,
-                has_safe_actions: known.has_safe_actions,
-                deadline,
-            }
-            .perform(&target, operation)
-        })
+        self.act(&target, deadline, |actor| actor.perform(&target, operation))
     }
 
     fn input(&self, input: &Input, deadline: Deadline) -> Result<usize> {

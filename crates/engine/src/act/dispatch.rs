@@ -41,6 +41,7 @@ impl Performer<'_, '_> {
             Request::SetValue(value) => self.set_value(value),
             Request::Select(value) => self.select(value),
             Request::Scroll(direction, amount) => self.scroll(direction, amount),
+            Request::Text(request) => self.text(request),
             Request::Plain(action) => match action {
                 Action::RightClick => self.right_click(),
                 Action::DoubleClick => self.clicks(2),
@@ -88,7 +89,7 @@ impl Performer<'_, '_> {
         }
     }
 
-    fn not_offered(&self, what: &str) -> Error {
+    pub(super) fn not_offered(&self, what: &str) -> Error {
         Error::new(
             ErrorCode::ActionNotSupported,
             format!("{} does not offer {what} any more", self.subject()),
@@ -533,7 +534,7 @@ impl Performer<'_, '_> {
     }
 
     /// Gives the element the keyboard focus: by its interface, else by a click on it.
-    fn give_focus(&self) -> Result<Step> {
+    pub(super) fn give_focus(&self) -> Result<Step> {
         self.context.begin_delivery();
         let operation = Operation::Focus;
         let asked =

@@ -8,6 +8,7 @@ pub(crate) mod dispatch;
 pub(crate) mod evidence;
 mod pointer;
 mod select;
+pub(crate) mod text;
 
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ pub enum Request<'a> {
     Select(&'a str),
     /// Move the view by so many lines.
     Scroll(Direction, u32),
+    /// Do something with a part of its text.
+    Text(text::TextRequest<'a>),
 }
 
 impl Request<'_> {
@@ -66,6 +69,9 @@ impl Request<'_> {
             Request::SetValue(_) => Action::SetValue,
             Request::Select(_) => Action::Select,
             Request::Scroll(..) => Action::Scroll,
+            Request::Text(text::TextRequest::Select(_)) => Action::SelectText,
+            Request::Text(text::TextRequest::Replace(..)) => Action::ReplaceText,
+            Request::Text(text::TextRequest::Caret(..)) => Action::SetCaret,
         }
     }
 }
@@ -155,6 +161,7 @@ const fn has_post_state(action: Action) -> bool {
             | Action::Expand
             | Action::Collapse
             | Action::Select
+            | Action::ReplaceText
     )
 }
 

@@ -200,12 +200,18 @@ macro_rules! has_timeout {
     (timeout_ms) => {
         true
     };
+    (own) => {
+        true
+    };
     ($($other:ident)?) => {
         false
     };
 }
 
 macro_rules! timeout {
+    ($command:ident own: $default:expr) => {
+        ($command.own_timeout(), $default)
+    };
     ($command:ident $field:ident: $default:expr) => {
         ($command.$field, $default)
     };
@@ -236,6 +242,7 @@ commands! {
     "collapse" collapse::Collapse, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "scroll" scroll::Scroll, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "scroll-to" scroll_to::ScrollTo, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "text" text::Text, Effects::ACTS, own: OPERATION_MS;
     "press" press::Press, Effects::ACTS, timeout_ms: OPERATION_MS;
     "key-down" key_down::KeyDown, Effects::ACTS.without_lease();
     "key-up" key_up::KeyUp, Effects::ACTS.without_lease();
