@@ -70,8 +70,10 @@ pub struct App {
     pub presentation: Option<Presentation>,
     /// The toolkit it is made with, if it says so.
     pub toolkit: Option<String>,
-    /// Its place in the accessibility tree; `None`: it has windows, but no accessibility.
+    /// Its place in the accessibility tree.
     pub handle: Option<Handle>,
+    /// Whether it can be read; `None`: it has a tree, and did not answer.
+    pub accessible: Option<bool>,
 }
 
 /// A top-level window.
@@ -101,8 +103,10 @@ pub struct Window {
     pub visible: Option<bool>,
     /// Whether it is modal: other windows of its application do not take input while it is open.
     pub is_modal: bool,
-    /// Its root in the accessibility tree; `None`: the window is there, its content is not accessible.
+    /// Its root in the accessibility tree.
     pub handle: Option<Handle>,
+    /// Whether its content can be read; `None`: it should, and its application has not told it yet.
+    pub accessible: Option<bool>,
 }
 
 /// A display, in the order of `--screen`: the primary one first.
@@ -209,7 +213,7 @@ impl Default for Limits {
             max_raw_depth: 50,
             nodes: 50_000,
             children: 4096,
-            text_bytes: 64 * 1024,
+            text_bytes: TEXT_READ,
             total_text_bytes: 8 * 1024 * 1024,
             include_hidden: false,
         }
@@ -293,6 +297,9 @@ pub enum Operation {
     /// Come into view.
     ScrollIntoView,
 }
+
+/// Characters of one text that a tree holds.
+pub const TEXT_READ: u32 = 64 * 1024;
 
 /// What is wanted of a text. Offsets count characters (Unicode scalar values), whatever the toolkit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

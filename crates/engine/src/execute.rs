@@ -111,6 +111,7 @@ fn prepare_and_run(
         return Err(policy::needs_headed(command.name()));
     }
     log::debug(format_args!("{}: {budget} ms, {effects:?}", command.name()));
+    let store = store.until(deadline.at());
     let context =
         Context { platform, store, options, deadline, outer, is_single_attempt, trace, delivery_began };
     command.run(&context)

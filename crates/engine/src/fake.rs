@@ -58,6 +58,7 @@ pub(crate) fn app(name: &str, pid: u32) -> App {
         presentation: None,
         toolkit: None,
         handle: Some(Handle::new(format!("app{pid}"))),
+        accessible: Some(true),
     }
 }
 
@@ -76,6 +77,7 @@ pub(crate) fn window(id: &str, title: &str, app: &App) -> Window {
         frame: None,
         maximized: None,
         handle: Some(Handle::new(format!("window{id}"))),
+        accessible: Some(true),
     }
 }
 

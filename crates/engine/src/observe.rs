@@ -93,13 +93,31 @@ impl Target {
             .detail("requested_surface", self.surface.as_json())
             .detail("supported_surfaces", Fact::List(words)));
         }
+        loop {
+            match self.observe_once(context, limits) {
+                // A window that nobody named and that is gone by now: another one may fit.
+                Err(error)
+                    if error.code() == ErrorCode::WindowNotFound
+                        && error.get_kind() == "window_vanished"
+                        && self.window_id.is_none()
+                        && context.poll(TREE_POLL) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn observe_once(&self, context: &Context<'_>, limits: &Limits) -> Result<Observed> {
         let (window, root) = match self.surface {
             SurfaceKind::Window | SurfaceKind::Focused => {
                 (targets::window(context, self.window_id.as_deref(), self.app.as_deref())?, None)
             }
             _ => self.open_surface(context)?,
         };
-        let observation = observe(context, &Scope { window: window.clone(), root }, limits)?;
+        let scope = Scope { window: window.clone(), root };
+        let observation = observe(context, &scope, limits).map_err(|error| match error.code() {
+            ErrorCode::WindowNotFound => error.kind("window_vanished"),
+            _ => error,
+        })?;
         Ok(Observed { window, surface: self.surface, observation })
     }
 
@@ -203,6 +221,7 @@ pub fn observe(context: &Context<'_>, scope: &Scope, limits: &Limits) -> Result<
 /// system first.
 fn wait_for_tree(context: &Context<'_>, window: &Window) -> Result<Window> {
     let patience = context.deadline.within(context.now(), TREE_PATIENCE);
+    let mut is_silent = window.accessible.is_none();
     loop {
         let state = context.platform.process_state(window.pid, window.process_instance.as_deref());
         if state == ProcessState::Unresponsive {
@@ -219,6 +238,7 @@ fn wait_for_tree(context: &Context<'_>, window: &Window) -> Result<Window> {
             break;
         }
         let live = targets::recheck(context, window)?;
+        is_silent = live.accessible.is_none();
         if live.handle.is_some() {
             return Ok(live);
         }
@@ -228,6 +248,17 @@ fn wait_for_tree(context: &Context<'_>, window: &Window) -> Result<Window> {
             .kind("deadline")
             .detail("timeout_ms", context.deadline.budget().as_millis() as u64)
             .hint("allow more time with --timeout-ms"));
+    }
+    if is_silent {
+        return Err(Error::new(
+            ErrorCode::AppUnresponsive,
+            format!(
+                "{} (pid {}) does not answer: its window {} cannot be read",
+                window.app_name, window.pid, window.id
+            ),
+        )
+        .kind("app_unresponsive")
+        .hint("see whether the application hangs; once it answers, retry"));
     }
     Err(Error::new(
         ErrorCode::ActionNotSupported,

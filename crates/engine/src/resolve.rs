@@ -83,6 +83,7 @@ impl Loaded {
             presentation: None,
             toolkit: None,
             handle: None,
+            accessible: Some(true),
         }
     }
 
@@ -138,6 +139,21 @@ pub fn attempt(context: &Context<'_>, loaded: &Loaded, deadline: Deadline) -> Re
         // missed once.
         windows = context.platform.windows(Some(&loaded.app()), context.deadline)?;
         window = locate(&windows);
+    }
+    if window.is_none() {
+        // The same window may go by another id: without a display server, or because it was not on the screen yet. The
+        // element itself knows which one it is in.
+        let above = context.platform.ancestors(&entry.handle, deadline).unwrap_or_default();
+        window = windows
+            .iter()
+            .find(|window| {
+                window.process_instance.as_deref() == Some(entry.process_instance.as_str())
+                    && window
+                        .handle
+                        .as_ref()
+                        .is_some_and(|root| above.contains(root) || *root == entry.handle)
+            })
+            .cloned();
     }
     let Some(window) = window else {
         return Err(Error::new(

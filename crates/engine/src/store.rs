@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use agent_desktop_core::action::Capability;
 use agent_desktop_core::delivery::Delivery;
@@ -34,6 +34,8 @@ const LOCK: &str = "refstore.lock";
 pub(crate) const MAX_LATEST: usize = 65;
 /// How long writers wait for each other.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long they wait at least, however little is left of a deadline.
+const LAST_MOMENT: Duration = Duration::from_millis(200);
 /// More snapshots than this are cut down to [`KEPT`].
 pub(crate) const MOST: usize = 128;
 pub(crate) const KEPT: usize = 96;
@@ -45,6 +47,8 @@ pub(crate) const ORPHAN: Duration = Duration::from_secs(60);
 pub struct Store {
     root: Option<PathBuf>,
     session: Option<String>,
+    /// By when the command answers that this belongs to.
+    until: Option<Instant>,
 }
 
 /// Refuses what cannot be the id of a session: 1 to 64 letters, digits, `_` or `-`.
@@ -77,7 +81,7 @@ impl Store {
         if let Some(session) = session {
             check_session_id(session)?;
         }
-        Ok(Store { root, session: session.map(str::to_owned) })
+        Ok(Store { root, session: session.map(str::to_owned), until: None })
     }
 
     /// The state root that the options select; `None`: there is no home either.
@@ -109,6 +113,17 @@ impl Store {
                 None => refuse(error.message()),
             }),
         }
+    }
+
+    /// The same, for a command that answers by then: what was read in the last moment is still stored.
+    #[must_use]
+    pub fn until(self, deadline: Instant) -> Store {
+        Store { until: Some(deadline), ..self }
+    }
+
+    fn lock_timeout(&self) -> Duration {
+        let left = self.until.map_or(LOCK_TIMEOUT, |until| until.saturating_duration_since(Instant::now()));
+        left.clamp(LAST_MOMENT, LOCK_TIMEOUT)
     }
 
     /// The state root, if there is one.
@@ -151,7 +166,7 @@ impl Store {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let text = encode(map)?;
         let base = self.for_writing()?;
-        let _lock = base.lock(LOCK, LOCK_TIMEOUT)?;
+        let _lock = base.lock(LOCK, self.lock_timeout())?;
         let snapshots = base
             .child(SNAPSHOTS, true)?
             .ok_or_else(|| Error::internal("a directory that was made is not there"))?;
@@ -205,7 +220,7 @@ impl Store {
     pub fn update<T>(&self, id: &str, change: impl FnOnce(&mut RefMap) -> Result<T>) -> Result<T> {
         refs::check_snapshot_id(id)?;
         let Some(base) = self.base(false)? else { return Err(self.not_found(id)) };
-        let _lock = base.lock(LOCK, LOCK_TIMEOUT)?;
+        let _lock = base.lock(LOCK, self.lock_timeout())?;
         let Some(snapshots) = base.child(SNAPSHOTS, false)? else { return Err(self.not_found(id)) };
         let Some(directory) = snapshots.child(id, false)? else { return Err(self.not_found(id)) };
         let Some(text) = directory.read(MAP, MAX_MAP_BYTES)? else { return Err(self.not_found(id)) };

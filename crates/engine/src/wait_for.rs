@@ -3,7 +3,7 @@
 //! Matching looks 50 levels deep. The tree that is returned has the depth that was asked for: a match below it answers
 //! the question all the same.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agent_desktop_core::Deadline;
 use agent_desktop_core::delivery::Delivery;
@@ -24,6 +24,8 @@ pub(crate) const WAIT_MS: u64 = 30_000;
 pub(crate) const POLL: Duration = Duration::from_millis(75);
 /// Budget of the tree that shows a caller why the wait was in vain.
 pub(crate) const DIAGNOSTIC: Duration = Duration::from_millis(600);
+/// How long it may be unclear which of several is meant.
+pub(crate) const AMBIGUOUS: Duration = Duration::from_secs(1);
 /// How deep matching looks.
 pub(crate) const MATCH_DEPTH: u32 = 50;
 
@@ -77,6 +79,7 @@ impl Condition {
         let context = context.with_deadline(deadline);
         let elapsed_ms = || context.now().saturating_duration_since(start).as_millis() as u64;
         let mut last_error;
+        let mut failures = Failures::default();
         loop {
             match self.look_around(&context, target, after_action.is_some()) {
                 Ok(Some(_)) if self.gone => {
@@ -93,8 +96,11 @@ impl Condition {
                     reply.waited(elapsed_ms(), self.text.clone(), after_action);
                     return Ok(Waited::Matched(Box::new(reply)));
                 }
-                Ok(None) => last_error = None,
-                Err(error) if is_passing(&error) => last_error = Some(error),
+                Ok(None) => {
+                    failures.end();
+                    last_error = None;
+                }
+                Err(error) if failures.may_pass(context.now(), &error) => last_error = Some(error),
                 Err(error) => return Err(Condition::after(error, after_action)),
             }
             if !context.pause(POLL) {
@@ -173,7 +179,11 @@ impl Condition {
         last_error: Option<Error>,
         after_action: Option<serde_json::Value>,
     ) -> Error {
-        let what = if self.gone { "is still there" } else { "did not appear" };
+        let what = match (&last_error, self.gone) {
+            (Some(_), _) => "could not be looked for",
+            (None, true) => "is still there",
+            (None, false) => "did not appear",
+        };
         let mut error = Error::new(
             ErrorCode::Timeout,
             format!("what was waited for {what} after {} ms", self.timeout_ms),
@@ -294,6 +304,30 @@ pub(crate) fn is_passing(error: &Error) -> bool {
     is_settling
         || error.is_retryable()
         || (error.code() == ErrorCode::AppUnresponsive && error.get_kind().is_empty())
+}
+
+/// Looks that failed, in a wait.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    ambiguous_since: Option<Instant>,
+}
+
+impl Failures {
+    /// Whether it is worth looking again. Which of several is meant may settle while a dialog comes up; two instances of an
+    /// application stay two.
+    pub(crate) fn may_pass(&mut self, now: Instant, error: &Error) -> bool {
+        if error.code() != ErrorCode::AmbiguousTarget {
+            self.ambiguous_since = None;
+            return is_passing(error);
+        }
+        let since = *self.ambiguous_since.get_or_insert(now);
+        now.saturating_duration_since(since) < AMBIGUOUS
+    }
+
+    /// A look succeeded.
+    pub(crate) fn end(&mut self) {
+        self.ambiguous_since = None;
+    }
 }
 
 /// `last_error` of a wait that was in vain.

@@ -98,7 +98,7 @@ impl From<&Window> for WindowData {
             minimized: window.minimized,
             maximized: window.maximized.filter(|is_maximized| *is_maximized),
             visible: window.visible,
-            accessible: window.handle.is_none().then_some(false),
+            accessible: window.accessible.filter(|is_accessible| !is_accessible),
         }
     }
 }
@@ -170,7 +170,7 @@ impl From<&App> for AppData {
                 Presentation::Background => "background",
             }),
             toolkit: app.toolkit.clone(),
-            accessible: app.handle.is_none().then_some(false),
+            accessible: app.accessible.filter(|is_accessible| !is_accessible),
         }
     }
 }

@@ -172,7 +172,7 @@ pub(crate) struct Registered {
     pub(crate) toolkit_name: String,
     pub(crate) toolkit_version: String,
     pub(crate) windows: Vec<Object>,
-    /// Whether it answered.
+    /// Whether it answered: its name and its windows are known. Otherwise it has the name of its process.
     pub(crate) answers: bool,
 }
 
@@ -335,11 +335,11 @@ impl Bus {
                     .unwrap_or_default()
             };
             let (toolkit_name, toolkit_version) = (text(toolkit), text(version));
-            let windows = self
-                .connection
-                .wait(windows, until)
-                .and_then(|message| objects(&message, &root.bus))
-                .unwrap_or_default();
+            let windows =
+                self.connection.wait(windows, until).and_then(|message| objects(&message, &root.bus));
+            // No answer is not the answer that there are none.
+            let answers = answers && !matches!(windows, Err(Failure::Timeout));
+            let windows = windows.unwrap_or_default();
             applications.push(Registered {
                 root,
                 name,

@@ -108,6 +108,8 @@ const SUPPORTED_SURFACES: &[SurfaceKind] = &[
 ];
 
 /// Children of an application that are looked at as windows.
+/// Characters of a title.
+const MOST_TITLE: usize = 1000;
 const MOST_WINDOWS: usize = 256;
 /// Objects inside a control that are looked at for its label.
 const MOST_LABEL_NODES: u32 = 40;
@@ -397,7 +399,7 @@ impl Linux {
                     object: window.clone(),
                     role,
                     states: native,
-                    title: name.unwrap_or_default(),
+                    title: bounded_title(name.unwrap_or_default()),
                     extents: extents.ok().filter(|rect| !rect.is_empty()),
                 });
             }
@@ -456,11 +458,20 @@ impl Linux {
             if taken.contains(&seen.id) || pid == 0 || !is_ordinary || !wanted(pid, None) {
                 continue;
             }
-            let app_name = applications
+            let application = applications.iter().find(|application| application.pid == pid);
+            let app_name = application.map_or_else(|| seen.class.clone(), |known| name_of(known, listed));
+            // A window that its application has not listed yet, or has listed a moment before it came.
+            let is_readable = application.is_some_and(|known| !known.answers || !known.windows.is_empty());
+            let accessible = if is_readable { None } else { Some(false) };
+            found.push((usize::MAX - 1 - seen.stacking, screen_only(seen, pid, app_name, accessible)));
+        }
+        // Nothing was found of an application that said nothing: what it has is not known.
+        if found.is_empty()
+            && let Some(silent) = applications
                 .iter()
-                .find(|application| application.pid == pid)
-                .map_or_else(|| seen.class.clone(), |application| application.name.clone());
-            found.push((usize::MAX - 1 - seen.stacking, screen_only(seen, pid, app_name)));
+                .find(|known| !known.answers && only.is_some_and(|app| app.pid == known.pid))
+        {
+            return Err(silence(silent.pid, deadline));
         }
         found.sort_by_key(|(order, _)| *order);
         Ok(found.into_iter().map(|(_, window)| window).collect())
@@ -485,6 +496,14 @@ fn open_direct(bus: &mut Connection, owner: &str, deadline: Deadline) -> Option<
     let message = bus.wait(serial, deadline.at()).ok()?;
     let address = message.body("s").ok()?.string().ok()?.into_owned();
     Connection::open(&address, false).ok()
+}
+
+/// A title as long as anybody reads.
+fn bounded_title(mut title: String) -> String {
+    if let Some((at, _)) = title.char_indices().nth(MOST_TITLE) {
+        title.truncate(at);
+    }
+    title
 }
 
 fn is_window_role(number: u32) -> bool {
@@ -555,6 +574,17 @@ pub(crate) fn rect(area: Rectangle) -> Rect {
     }
 }
 
+/// The name an application gives itself. Who does not answer cannot say it; its windows may have it.
+fn name_of(application: &Registered, listed: Option<&screen::WindowList>) -> String {
+    if application.answers {
+        return application.name.clone();
+    }
+    let mut windows = listed.into_iter().flat_map(|list| &list.windows);
+    windows
+        .find(|window| window.pid == Some(application.pid) && !window.instance.is_empty())
+        .map_or_else(|| application.name.clone(), |window| window.instance.clone())
+}
+
 fn window_id(seen: &screen::Window) -> String {
     format!("w-{:x}", seen.id.0)
 }
@@ -598,9 +628,11 @@ fn window_of(
             }),
         ),
         maximized: seen.map(|seen| fills_display(seen.state)),
-        visible: Some(seen.map_or(candidate.states & state::SHOWING != 0, |seen| seen.is_visible)),
+        // One that the window system does not know, or not yet, may be about to appear.
+        visible: seen.map(|seen| seen.is_visible),
         is_modal: candidate.states & state::MODAL != 0 || seen.is_some_and(|seen| seen.is_modal),
         handle: Some(candidate.object.handle()),
+        accessible: Some(true),
     }
 }
 
@@ -608,7 +640,7 @@ fn fills_display(state: WindowState) -> bool {
     matches!(state, WindowState::Maximized | WindowState::Fullscreen)
 }
 
-fn screen_only(seen: &screen::Window, pid: u32, app_name: String) -> Window {
+fn screen_only(seen: &screen::Window, pid: u32, app_name: String, accessible: Option<bool>) -> Window {
     Window {
         id: window_id(seen),
         title: seen.title.clone(),
@@ -623,6 +655,7 @@ fn screen_only(seen: &screen::Window, pid: u32, app_name: String) -> Window {
         visible: Some(seen.is_visible),
         is_modal: seen.is_modal,
         handle: None,
+        accessible,
     }
 }
 
@@ -630,6 +663,16 @@ fn gone() -> Error {
     Error::new(ErrorCode::StaleRef, "the application is gone")
         .hint("start it again and take a new snapshot")
         .delivery(Delivery::NotDelivered)
+}
+
+/// The failure to read an application that has not answered by now.
+pub(crate) fn silence(pid: u32, deadline: Deadline) -> Error {
+    if deadline.has_passed(Instant::now()) && !host::is_stopped(pid) {
+        return bus_error(&Failure::Timeout)
+            .retryable(true)
+            .hint("allow more time with --timeout-ms; see whether the application hangs");
+    }
+    unresponsive(pid, None)
 }
 
 fn unresponsive(pid: u32, failure: Option<&Failure>) -> Error {
@@ -754,17 +797,8 @@ impl Platform for Linux {
                 continue;
             }
             let has_windows = !application.windows.is_empty() || has_window(application.pid);
-            // Who does not answer cannot say its name; its windows have it.
-            let from_window = || {
-                let windows = listed.iter().flat_map(|list| &list.windows);
-                windows
-                    .filter(|window| window.pid == Some(application.pid) && !window.instance.is_empty())
-                    .map(|window| window.instance.clone())
-                    .next()
-            };
-            let name = Some(application.name.clone()).filter(|_| application.answers).or_else(from_window);
             apps.push(App {
-                name: name.unwrap_or_else(|| application.name.clone()),
+                name: name_of(application, listed.as_ref()),
                 pid: application.pid,
                 process_instance: process::process_instance(application.pid).ok(),
                 application_id: host::application_id(application.pid),
@@ -777,6 +811,7 @@ impl Platform for Linux {
                     format!("{} {}", application.toolkit_name, application.toolkit_version).trim().to_owned()
                 }),
                 handle: application.answers.then(|| application.root.handle()),
+                accessible: application.answers.then_some(true),
             });
         }
         for window in listed.iter().flat_map(|list| &list.windows) {
@@ -795,6 +830,7 @@ impl Platform for Linux {
                 presentation: Some(Presentation::Foreground),
                 toolkit: None,
                 handle: None,
+                accessible: Some(false),
             });
         }
         Ok(apps)

@@ -116,7 +116,8 @@ pub fn run(
     }
     let lease = context.take_lease()?;
     let leased_at = context.now();
-    let (resolved, report) = final_check(context, &loaded, action, context.options.headed)?;
+    let (mut resolved, report) = final_check(context, &loaded, action, context.options.headed)?;
+    resolved.node = complete(context, resolved.node)?;
     context.trace("actionability.check.ok", &labels)?;
     context.trace("action.dispatch.start", &labels)?;
     let performer = dispatch::Performer { context, loaded: &loaded, resolved: &resolved, report: &report };
@@ -370,7 +371,7 @@ fn modal_cover(resolved: &Resolved, action: Action) -> Option<Hit> {
 pub(crate) fn read(context: &Context<'_>, resolved: &Resolved, deadline: Deadline) -> Result<Option<Node>> {
     let handle = std::slice::from_ref(&resolved.handle);
     match context.platform.read(handle, &resolved.window, deadline)?.into_iter().next() {
-        Some(Reading::Live(node)) => Ok(Some(*node)),
+        Some(Reading::Live(node)) => complete(context, *node).map(Some),
         Some(Reading::Gone) | None => Ok(None),
         Some(Reading::Unanswered) => {
             Err(Error::new(ErrorCode::AppUnresponsive, "the application stopped answering")
@@ -378,6 +379,20 @@ pub(crate) fn read(context: &Context<'_>, resolved: &Resolved, deadline: Deadlin
                 .retryable(true))
         }
     }
+}
+
+/// An element with all of its text: reading it shows the beginning of a long one, which says nothing about the rest.
+///
+/// # Errors
+/// Those of reading the text.
+pub(crate) fn complete(context: &Context<'_>, mut node: Node) -> Result<Node> {
+    if node.is_value_cut()
+        && !node.states.has(State::Secure)
+        && let Some(whole) = context.platform.text(&node.handle, &text::WHOLE, context.deadline)?
+    {
+        node.value = Some(whole.text);
+    }
+    Ok(node)
 }
 
 /// Under the lease: focus if that is allowed and needed, resolve again, check everything, scroll if that helps.

@@ -77,6 +77,7 @@ impl FakeApp {
             presentation: Some(Presentation::Foreground),
             toolkit: Some("fake".to_owned()),
             handle: Some(Handle::new(format!("app/{}", self.pid))),
+            accessible: Some(true),
         }
     }
 }
@@ -273,6 +274,7 @@ impl World {
             visible: Some(!window.is_minimized),
             is_modal: window.is_modal,
             handle: Some(window.root.clone()),
+            accessible: Some(true),
         }
     }
 
