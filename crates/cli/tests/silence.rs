@@ -119,4 +119,21 @@ desktop_test! {
             cli.ok(&["wait", "--element", &notes, "--predicate", "value", "--value", "", "--timeout", "3000"]);
         }
     }
+
+    /// GTK 4 says of a page that was shown once that it is visible, and leaves it where it was.
+    fn a_page_that_was_left_is_not_shown(desktop: &Desktop) {
+        let app = desktop.gtk4_widget_factory();
+        let cli = desktop.cli();
+        let boxes = || cli.ok(&["find", "--app", app.name(), "--role", "checkbox", "--name", "checkbutton", "--count"])["count"].clone();
+        let page = |name: &str| {
+            let tab = cli.ok(&["find", "--app", app.name(), "--role", "tab", "--name", name, "--exact", "--last"]);
+            cli.ok(&["click", tab["match"]["ref_id"].as_str().unwrap_or_else(|| panic!("no tab {name}: {tab:#}"))]);
+        };
+        let first = boxes();
+        assert_ne!(first, 0);
+        page("Page 2");
+        wait_until("the first page to be out of sight", SOON, || boxes() == 0);
+        page("Page 1");
+        wait_until("the first page to be back", SOON, || boxes() == first);
+    }
 }
