@@ -454,7 +454,31 @@ impl Actor<'_> {
         if (wanted - current).abs() < f64::EPSILON {
             return Ok(Performed::Refused { label: "scroll", native: "the end is reached".into() });
         }
-        self.set_number(&bar, wanted, "scroll")
+        let performed = self.set_number(&bar, wanted, "scroll")?;
+        if !matches!(performed, Performed::Done { .. }) || self.has_moved(&bar, current)? {
+            return Ok(performed);
+        }
+        Err(Error::new(ErrorCode::ActionNotSupported, "the scroll bar took the number and did not move")
+            .kind("scroll_advertised_but_inert")
+            .hint("add --headed to turn the mouse wheel over it")
+            .delivery(Delivery::Unverified))
+    }
+
+    /// Whether a bar stands elsewhere than before, now or a moment later.
+    fn has_moved(&mut self, bar: &Object, from: f64) -> Result<bool> {
+        let until = self.at().min(Instant::now() + SCROLLED);
+        loop {
+            let serial = send_get(self.connection, bar, VALUE, "CurrentValue");
+            match self.connection.wait(serial, self.at()).and_then(|message| variant_number(&message)) {
+                Ok(now) if (now - from).abs() > f64::EPSILON => return Ok(true),
+                Err(Failure::Timeout) => {
+                    return Err(before(&Failure::Timeout, "where the scroll bar stands")
+                        .delivery(Delivery::Unverified));
+                }
+                _ if Instant::now() >= until => return Ok(false),
+                _ => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
     }
 
     fn set_number(&mut self, target: &Object, number: f64, label: &'static str) -> Result<Performed> {

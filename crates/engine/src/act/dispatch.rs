@@ -12,7 +12,7 @@ use agent_desktop_core::delivery::{Delivery, Step, StepOutcome};
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::Point;
 use agent_desktop_core::key::{Chord, Key, Modifier};
-use agent_desktop_core::platform::{Input, Operation, Performed, Surface, SurfaceKind};
+use agent_desktop_core::platform::{App, Input, Operation, Performed, Surface, SurfaceKind};
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Handle, Node};
@@ -258,13 +258,18 @@ impl Performer<'_, '_> {
 
     fn set_expanded(&self, open: bool) -> Result<Done> {
         let is_open = |node: &Node| node.states.has(State::Expanded);
-        if is_open(self.node()) == open && (open || self.node().role.is_expandable()) {
+        let says_open = is_open(self.node());
+        // Some combo boxes and menu buttons have no such state; their list is there instead.
+        let own_is_open = !says_open && may_open_list(self.node()) && {
+            let app = self.loaded.app();
+            has_open_surface(self.context, &self.resolved.handle, &app)?
+        };
+        let is_so = (says_open || own_is_open) == open;
+        // That something is not expanded proves it closed only where it could be expanded.
+        if is_so && (open || self.node().role.is_expandable()) {
             let label = if open { "expand" } else { "collapse" };
             let step = Step::semantic(label, StepOutcome::Skipped).verified(true);
-            // A combo box that never says it is expanded may be open all the same.
-            if open || self.node().role != Role::ComboBox || self.surfaces(None).is_empty() {
-                return Ok(done(vec![step], Some(self.node().clone())));
-            }
+            return Ok(done(vec![step], Some(self.node().clone())));
         }
         let before = self.surfaces(None).len();
         let mut steps = Vec::new();
@@ -573,6 +578,26 @@ impl Performer<'_, '_> {
             watch(self.context, self.resolved, STATE_LIMIT, |node| node.states.has(State::Focused))?;
         Ok(step.verified(has_focus))
     }
+}
+
+/// Whether it may have a list or a menu open without saying that it is expanded.
+pub(crate) fn may_open_list(node: &Node) -> bool {
+    matches!(node.role, Role::ComboBox | Role::MenuButton) || node.states.has(State::HasPopup)
+}
+
+/// Whether a menu or a list is open that belongs to this element.
+///
+/// # Errors
+/// Those of listing what is open.
+pub(crate) fn has_open_surface(context: &Context<'_>, handle: &Handle, app: &App) -> Result<bool> {
+    for surface in context.platform.surfaces(app, None, context.deadline)? {
+        if surface.handle == *handle
+            || context.platform.ancestors(&surface.handle, context.deadline)?.contains(handle)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// It was done, and did not have its effect.

@@ -17,7 +17,7 @@ use agent_desktop_core::actionability::{
     self, Report, Route, SAMPLE_INTERVAL, Situation, Stability, hit_points,
 };
 use agent_desktop_core::deadline::Deadline;
-use agent_desktop_core::delivery::{Delivery, Step};
+use agent_desktop_core::delivery::{Delivery, Step, StepOutcome};
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
 use agent_desktop_core::geometry::Rect;
 use agent_desktop_core::platform::{Hit, Operation, Reading, Surface, Window, WindowOperation};
@@ -110,6 +110,9 @@ pub fn run(
     let name = loaded.target.to_string();
     let labels = [("ref", Field::Text(&name)), ("action", Field::Text(action.as_str()))];
     context.trace("actionability.check.start", &labels)?;
+    if let Some(reply) = already_so(context, &loaded, action) {
+        return Ok(reply);
+    }
     let mut waited = Waited::default();
     if !context.is_single_attempt {
         wait_until_actionable(context, &loaded, action, &mut waited)?;
@@ -132,6 +135,25 @@ pub fn run(
     reply.details = details(&waited, lease.contention_count, held_ms);
     drop(lease);
     Ok(reply)
+}
+
+/// The reply for a check box that is as it is to be: nothing is needed of it, not even that it can be changed.
+fn already_so(context: &Context<'_>, loaded: &Loaded, action: Action) -> Option<ActionReply> {
+    let wanted = match action {
+        Action::Check => true,
+        Action::Uncheck => false,
+        _ => return None,
+    };
+    let node = resolve::attempt(context, loaded, context.deadline).ok()?.node;
+    let is_on = node.states.has(State::Checked) || node.states.has(State::Pressed);
+    let is_told = node.role.is_toggleable() && !node.gaps.basics && !node.states.has(State::Indeterminate);
+    if !is_told || is_on != wanted {
+        return None;
+    }
+    let step = Step::semantic("toggle", StepOutcome::Skipped).verified(true);
+    let mut reply = ActionReply::new(action.as_str(), &[step]);
+    reply.post_state = Some(evidence::post_state(&node));
+    Some(reply)
 }
 
 fn details(waited: &Waited, contention: u64, held_ms: u64) -> Details {
