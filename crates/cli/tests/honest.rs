@@ -49,12 +49,16 @@ desktop_test! {
 
     fn scrolling_is_verified_by_what_moved(desktop: &Desktop) {
         let cli = desktop.cli();
-        for app in [desktop.gtk3("scroll"), desktop.gtk4("scroll"), desktop.qt6("scroll")] {
+        for (app, role) in [
+            (desktop.gtk3("scroll"), "scrollarea"),
+            (desktop.gtk4("scroll"), "scrollarea"),
+            (desktop.qt6("scroll"), "scrollbar"),
+        ] {
             let bars = || -> Vec<f64> {
                 look::find(app.name(), None, None).into_iter().filter_map(|bar| bar.value).collect()
             };
             let before = bars();
-            let area = cli.ok(&["find", "--app", app.name(), "--role", "scrollarea", "--first"]);
+            let area = cli.ok(&["find", "--app", app.name(), "--role", role, "--first"]);
             let area = area["match"]["ref_id"].as_str().unwrap_or_else(|| panic!("{area:#}")).to_owned();
             let done = cli.ok(&["scroll", &area]);
             assert_eq!(done["disposition"]["delivery"], "delivered_verified", "{done:#}");

@@ -153,6 +153,8 @@ fn already_so(context: &Context<'_>, loaded: &Loaded, action: Action) -> Option<
     let step = Step::semantic("toggle", StepOutcome::Skipped).verified(true);
     let mut reply = ActionReply::new(action.as_str(), &[step]);
     reply.post_state = Some(evidence::post_state(&node));
+    let looked = Waited { resolve_attempts: 1, preflight_attempts: 1, was_ambiguous: false };
+    reply.details = details(&looked, 0, 0);
     Some(reply)
 }
 
