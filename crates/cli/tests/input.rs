@@ -1,0 +1,133 @@
+//! Physical input: what stays pressed, what a signal does, what typing leaves of the text that was there. The judge is the
+//! X server, asked what is down, and the application.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use agent_desktop_testkit::{Cli, Desktop, Held, desktop_test, wait_for, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+
+const APP: &str = "fixture-gtk3";
+
+/// A place with nothing but the desktop, beside the fixture's window.
+const NOWHERE: &str = "1000,700";
+
+const SOON: Duration = Duration::from_secs(5);
+
+fn start(cli: &Cli, args: &[&str]) -> Child {
+    cli.command(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it can be started")
+}
+
+/// Commands that hold something while they run, long enough to be met in the middle.
+fn holding(field: &str) -> Vec<Vec<String>> {
+    let capitals = "HELLO WORLD ".repeat(800);
+    [
+        &["drag", "--from-xy", "900,600", "--to-xy", NOWHERE, "--duration", "2000", "--headed"][..],
+        &["mouse-click", "--xy", NOWHERE, "--count", "80", "--modifiers", "ctrl", "--headed"],
+        &["mouse-wheel", "--x", "1000", "--y", "700", "--dy", "-900", "--modifiers", "shift", "--headed"],
+        &["type", field, &capitals, "--headed", "--timeout-ms", "20000"],
+    ]
+    .into_iter()
+    .map(|words| words.iter().map(|word| (*word).to_owned()).collect())
+    .collect()
+}
+
+/// Runs a command until something is down, sends the signal, and gives the signal it ended by.
+fn interrupt(desktop: &Desktop, cli: &Cli, args: &[String], signal: Signal) -> Option<i32> {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut child = start(cli, &words);
+    wait_until(&format!("{} to hold something", args[0]), SOON, || !desktop.held().is_nothing());
+    let sent = Instant::now();
+    kill_process(Pid::from_child(&child), signal).expect("it runs");
+    let ended = wait_for("its end", SOON, || child.try_wait().expect("it is ours"));
+    assert!(sent.elapsed() < Duration::from_secs(1), "{args:?} took {:?} to end", sent.elapsed());
+    ended.signal()
+}
+
+desktop_test! {
+    fn a_modifier_held_around_a_click_or_the_wheel_is_released(desktop: &Desktop) {
+        let cli = desktop.cli();
+        for modifier in ["ctrl", "shift", "alt", "meta"] {
+            cli.ok(&["mouse-click", "--xy", NOWHERE, "--modifiers", modifier, "--headed"]);
+            assert_eq!(desktop.held(), Held::default(), "after a click with {modifier}");
+            cli.ok(&["mouse-wheel", "--x", "1000", "--y", "700", "--dy", "-3", "--modifiers", modifier, "--headed"]);
+            assert_eq!(desktop.held(), Held::default(), "after the wheel with {modifier}");
+        }
+        cli.ok(&["mouse-click", "--xy", NOWHERE, "--modifiers", "ctrl", "--modifiers", "alt", "--headed"]);
+        assert_eq!(desktop.held(), Held::default());
+        cli.ok(&["press", "ctrl+shift+x", "--headed"]);
+        assert_eq!(desktop.held(), Held::default());
+        cli.ok(&["drag", "--from-xy", "900,600", "--to-xy", NOWHERE, "--headed"]);
+        assert_eq!(desktop.held(), Held::default());
+    }
+
+    fn caps_lock_comes_back_after_typing(desktop: &Desktop) {
+        let _app = desktop.gtk3("texts");
+        let cli = desktop.cli();
+        let field = cli.find(APP, "textfield", "Full name");
+        desktop.tool("xdotool", &["key", "Caps_Lock"]);
+        let locked = desktop.held();
+        assert_eq!(locked.state, 2, "{locked:?}");
+        for _ in 0..20 {
+            cli.ok(&["type", &field, "aB", "--headed"]);
+            assert_eq!(desktop.held(), locked);
+        }
+    }
+
+    fn a_signal_in_the_middle_of_input_releases_what_is_held(desktop: &Desktop) {
+        let _app = desktop.gtk3("texts");
+        let cli = desktop.cli();
+        let field = cli.find(APP, "textarea", "Notes");
+        for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT] {
+            for command in holding(&field) {
+                let ended_by = interrupt(desktop, &cli, &command, signal);
+                assert_eq!(ended_by, Some(signal.as_raw()), "{signal:?} in the middle of {}", command[0]);
+                assert_eq!(desktop.held(), Held::default(), "{signal:?} in the middle of {}", command[0]);
+            }
+        }
+    }
+
+    fn a_drag_that_a_signal_breaks_off_is_let_go_where_it_began(desktop: &Desktop) {
+        let cli = desktop.cli();
+        let mut child = start(&cli, &["drag", "--from-xy", "900,600", "--to-xy", NOWHERE, "--duration", "3000", "--headed"]);
+        wait_until("the drag to be under way", SOON, || desktop.held().state != 0 && desktop.pointer() != (900, 600));
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+        wait_for("its end", SOON, || child.try_wait().expect("it is ours"));
+        assert_eq!((desktop.held(), desktop.pointer()), (Held::default(), (900, 600)));
+    }
+
+    fn a_signal_ends_a_wait_at_once(desktop: &Desktop) {
+        let _app = desktop.gtk3("texts");
+        let cli = desktop.cli();
+        for args in [&["wait", "20000"][..], &["wait", "--text", "never there", "--app", APP, "--timeout", "20000"]] {
+            let mut child = start(&cli, args);
+            std::thread::sleep(Duration::from_millis(300));
+            let sent = Instant::now();
+            kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+            let ended = wait_for("its end", SOON, || child.try_wait().expect("it is ours"));
+            assert_eq!(ended.signal(), Some(Signal::TERM.as_raw()), "{args:?}");
+            assert!(sent.elapsed() < Duration::from_millis(500), "{args:?}: {:?}", sent.elapsed());
+        }
+    }
+
+    fn an_ignored_signal_does_not_break_input_off(desktop: &Desktop) {
+        let cli = desktop.cli();
+        let drag = ["drag", "--from-xy", "900,600", "--to-xy", NOWHERE, "--duration", "1000", "--headed"];
+        let command = cli.command(&drag);
+        let mut child = std::process::Command::new("nohup")
+            .arg(command.get_program())
+            .args(command.get_args())
+            .envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("nohup can be started");
+        wait_until("the drag to be under way", SOON, || desktop.held().state != 0);
+        kill_process(Pid::from_child(&child), Signal::HUP).expect("it runs");
+        let ended = wait_for("its end", SOON, || child.try_wait().expect("it is ours"));
+        assert!(ended.success(), "{ended}");
+        assert_eq!((desktop.held(), desktop.pointer()), (Held::default(), (1000, 700)));
+    }
+}
