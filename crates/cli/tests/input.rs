@@ -15,8 +15,24 @@ const NOWHERE: &str = "1000,700";
 
 const SOON: Duration = Duration::from_secs(5);
 
+/// Starts it by way of another program, which becomes it.
+fn start_by(program: &str, with: &[&str], cli: &Cli, args: &[&str]) -> Child {
+    let command = cli.command(args);
+    std::process::Command::new(program)
+        .args(with)
+        .arg(command.get_program())
+        .args(command.get_args())
+        .envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{program} cannot be started: {error}"))
+}
+
+/// Starts it with signals as a terminal would: what runs in a shell's background ignores some of them.
 fn start(cli: &Cli, args: &[&str]) -> Child {
-    cli.command(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it can be started")
+    start_by("env", &["--default-signal"], cli, args)
 }
 
 /// Commands that hold something while they run, long enough to be met in the middle.
@@ -114,16 +130,7 @@ desktop_test! {
     fn an_ignored_signal_does_not_break_input_off(desktop: &Desktop) {
         let cli = desktop.cli();
         let drag = ["drag", "--from-xy", "900,600", "--to-xy", NOWHERE, "--duration", "1000", "--headed"];
-        let command = cli.command(&drag);
-        let mut child = std::process::Command::new("nohup")
-            .arg(command.get_program())
-            .args(command.get_args())
-            .envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("nohup can be started");
+        let mut child = start_by("nohup", &[], &cli, &drag);
         wait_until("the drag to be under way", SOON, || desktop.held().state != 0);
         kill_process(Pid::from_child(&child), Signal::HUP).expect("it runs");
         let ended = wait_for("its end", SOON, || child.try_wait().expect("it is ours"));
