@@ -137,4 +137,85 @@ desktop_test! {
         assert!(ended.success(), "{ended}");
         assert_eq!((desktop.held(), desktop.pointer()), (Held::default(), (1000, 700)));
     }
+
+    fn typing_into_a_field_without_the_focus_keeps_its_text(desktop: &Desktop) {
+        let cli = desktop.cli();
+        for app in [desktop.gtk3("texts"), desktop.gtk4("texts"), desktop.qt6("texts")] {
+            let name = cli.find(app.name(), "textfield", "Full name");
+            let other = cli.find(app.name(), "textfield", "Search here");
+            let value = || cli.ok(&["get", &name, "--property", "value"])["value"].clone();
+            let give = |more: &[&str]| {
+                cli.ok(&["set-value", &name, "keep"]);
+                cli.ok(&["click", &other, "--headed"]);
+                cli.ok(&[&["type", name.as_str(), "X"], more].concat());
+                value()
+            };
+            let (headless, headed) = (give(&[]), give(&["--headed"]));
+            assert_eq!(headed, headless, "{}", app.name());
+            assert!(headed.as_str().is_some_and(|text| text.contains("keep") && text.contains('X')), "{headed}");
+            let changes = app.effects().into_iter().filter(|line| line.starts_with("text Full name")).last();
+            println!("{}: {headed} {changes:?}", app.name());
+        }
+    }
+
+    fn typing_replaces_what_was_selected_and_no_more(desktop: &Desktop) {
+        let cli = desktop.cli();
+        let app = desktop.gtk3("texts");
+        let name = cli.find(APP, "textfield", "Full name");
+        let search = cli.find(APP, "textfield", "Search here");
+        cli.ok(&["set-value", &name, "one two"]);
+        cli.ok(&["focus", &name, "--headed"]);
+        desktop.activate(app.window(desktop).id);
+        desktop.tool("xdotool", &["key", "End", "shift+Left", "shift+Left", "shift+Left"]);
+        cli.ok(&["focus", &search, "--headed"]);
+        cli.ok(&["type", &name, "2", "--headed"]);
+        // GTK forgets the selection of an entry that loses the focus; the caret stays.
+        let value = cli.ok(&["get", &name, "--property", "value"])["value"].clone();
+        assert!(["one 2", "one 2two", "one two2"].map(Into::into).contains(&value), "{value}");
+        cli.ok(&["set-value", &name, "one two"]);
+        desktop.tool("xdotool", &["key", "End", "shift+Left", "shift+Left", "shift+Left"]);
+        cli.ok(&["type", &name, "2", "--headed"]);
+        assert_eq!(cli.ok(&["get", &name, "--property", "value"])["value"], "one 2");
+    }
+
+    fn text_that_is_still_arriving_is_not_called_lost(desktop: &Desktop) {
+        let app = desktop.gtk3("texts");
+        let cli = desktop.cli();
+        let name = cli.find(APP, "textfield", "Full name");
+        let text = "hello world ".repeat(200);
+        for limit in ["250", "300", "400", "600", "900"] {
+            cli.ok(&["clear", &name]);
+            let reply = cli.run(&["type", &name, &text, "--headed", "--timeout-ms", limit]);
+            if reply.code == Some(0) {
+                continue;
+            }
+            let error = reply.err();
+            assert_eq!((&error["code"], &error["details"]["kind"]), (&"TIMEOUT".into(), &"deadline".into()), "{reply}");
+            // What was sent arrives: nothing may be sent to the field before that.
+            let mut length = 0;
+            wait_until("the rest to arrive", Duration::from_secs(20), || {
+                std::thread::sleep(Duration::from_millis(700));
+                let now = cli.ok(&["get", &name, "--property", "value"])["value"].as_str().map_or(0, str::len);
+                std::mem::replace(&mut length, now) == now
+            });
+        }
+        drop(app);
+    }
+
+    fn a_click_on_an_element_off_the_screen_is_blocked_and_not_a_wrong_argument(desktop: &Desktop) {
+        let app = desktop.gtk3("controls");
+        let cli = desktop.cli();
+        let save = cli.find(APP, "button", "Save");
+        let window = app.window(desktop).id;
+        desktop.tool("xdotool", &["windowmove", &window.to_string(), "1270", "790"]);
+        wait_until("the window to be off the screen", SOON, || desktop.area(window).x > 1200);
+        let error = cli.fails(&["click", &save, "--headed", "--timeout-ms", "800"]);
+        let code = error["code"].as_str().unwrap_or("");
+        assert!(code == "ACTION_FAILED" || error["details"]["last_code"] == "ACTION_FAILED", "{error:#}");
+        assert!(error.to_string().contains("visible"), "{error:#}");
+        assert_eq!(error["disposition"]["delivery"], "not_delivered", "{error:#}");
+        assert!(!app.effects().iter().any(|line| line.starts_with("clicked")));
+        // What the caller wrote is the caller's.
+        assert_eq!(cli.fails(&["mouse-click", "--xy", "5000,5000", "--headed"])["code"], "INVALID_ARGS");
+    }
 }

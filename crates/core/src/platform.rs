@@ -253,6 +253,22 @@ pub enum Reading {
     Unanswered,
 }
 
+/// Where the caret of a text is, or what is selected. In characters from the beginning of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextRange {
+    /// First character selected; the place of the caret when nothing is.
+    pub start: u32,
+    /// The one behind the last; equal to `start` when nothing is selected.
+    pub end: u32,
+}
+
+impl TextRange {
+    /// Whether it is a caret.
+    pub const fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+}
+
 /// A semantic operation on one element. What it means natively is the platform's to know; whether it worked is for the
 /// engine to see.
 #[derive(Clone, Debug, PartialEq)]
@@ -267,6 +283,8 @@ pub enum Operation {
     SetText(String),
     /// Insert text at the caret, replacing the selection.
     InsertText(String),
+    /// Select this part of the text, or put the caret there.
+    SelectText(TextRange),
     /// Set a number, within its range.
     SetNumber(f64),
     /// Change a check box, a switch, a toggle button.
@@ -489,6 +507,9 @@ pub trait Platform: Clock {
     fn ancestors(&self, handle: &Handle, deadline: Deadline) -> Result<Vec<Handle>>;
     /// Who would receive a click at `point` meant for `target`.
     fn hit_test(&self, target: &Handle, window: &Window, point: Point, deadline: Deadline) -> Result<Hit>;
+
+    /// Where typed text would go, once the element has the focus. `None`: it does not say.
+    fn text_selection(&self, target: &Handle, deadline: Deadline) -> Result<Option<TextRange>>;
 
     /// Carries out one semantic operation, once.
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed>;

@@ -11,7 +11,7 @@ use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
     App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
     Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Stop, Surface, SurfaceKind, Window, WindowOperation,
+    Statistics, Stop, Surface, SurfaceKind, TextRange, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::tree::{Handle, Node, NodeId, Tree};
@@ -290,6 +290,9 @@ impl Platform for Fake {
     }
     fn hit_test(&self, _: &Handle, _: &Window, _: Point, _: Deadline) -> Result<Hit> {
         Ok(Hit::Target)
+    }
+    fn text_selection(&self, _: &Handle, _: Deadline) -> Result<Option<TextRange>> {
+        Ok(None)
     }
     fn perform(&self, _: &Handle, _: &Operation, _: Deadline) -> Result<Performed> {
         self.call()?;

@@ -8,7 +8,7 @@ use agent_desktop_core::geometry::Point;
 use agent_desktop_core::platform::{
     App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
     Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Surface, SurfaceKind, Window, WindowOperation,
+    Statistics, Surface, SurfaceKind, TextRange, Window, WindowOperation,
 };
 use agent_desktop_core::tree::Handle;
 
@@ -77,6 +77,9 @@ impl Platform for Unavailable {
         refuse()
     }
     fn hit_test(&self, _: &Handle, _: &Window, _: Point, _: Deadline) -> Result<Hit> {
+        refuse()
+    }
+    fn text_selection(&self, _: &Handle, _: Deadline) -> Result<Option<TextRange>> {
         refuse()
     }
     fn perform(&self, _: &Handle, _: &Operation, _: Deadline) -> Result<Performed> {

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use agent_desktop_core::action::Direction;
-use agent_desktop_core::platform::{Operation, Performed};
+use agent_desktop_core::platform::{Operation, Performed, TextRange};
 use agent_desktop_core::{Deadline, Delivery, Error, ErrorCode, Result};
 
 use crate::bus::{
@@ -180,6 +180,9 @@ impl Actor<'_> {
             }
             Operation::InsertText(text) if live.interfaces.has(Interfaces::EDITABLE_TEXT) => {
                 self.insert(target, text)
+            }
+            Operation::SelectText(range) if live.interfaces.has(Interfaces::TEXT) => {
+                self.select_text(target, *range)
             }
             Operation::SetNumber(number) if live.interfaces.has(Interfaces::VALUE) => {
                 let call = Call {
@@ -389,8 +392,11 @@ impl Actor<'_> {
         }
     }
 
-    /// Inserts at the caret, in place of what is selected.
-    fn insert(&mut self, target: &Object, text: &str) -> Result<Performed> {
+    /// The caret or the first selection of a text; `None` where there is neither text nor caret. Two round trips.
+    ///
+    /// # Errors
+    /// `APP_UNRESPONSIVE`, `STALE_REF`.
+    pub(crate) fn selection(&mut self, target: &Object) -> Result<Option<TextRange>> {
         let deadline = self.at();
         let connection = &mut *self.connection;
         let serials = [
@@ -399,37 +405,77 @@ impl Actor<'_> {
             send_plain(connection, target, TEXT, "GetNSelections"),
         ];
         let answers = connection.call_all(&serials, deadline);
-        let failed = |failure: &Failure| before(failure, "where the caret is");
         let number = |answer: &Result<Message, Failure>| match answer {
-            Ok(message) => variant_number(message).map_err(|failure| failed(&failure)),
-            Err(failure) => Err(failed(failure)),
+            Ok(message) => Ok(variant_number(message).ok().map(|number| number as i32)),
+            Err(failure) if *failure == Failure::Timeout || failure.is_gone() => {
+                Err(before(failure, "where the caret is"))
+            }
+            Err(_) => Ok(None),
         };
-        let (caret, count) = (number(&answers[0])? as i32, number(&answers[1])? as i32);
+        let (Some(caret), Some(count)) = (number(&answers[0])?, number(&answers[1])?) else { return Ok(None) };
         let selections =
             answers[2].as_ref().ok().and_then(|message| message.body("i").ok()?.i32().ok()).unwrap_or(0);
-        // A field that was never focused may have no caret: the end is where a person would go on.
-        let mut position = if (0..=count).contains(&caret) { caret } else { count };
         if selections > 0 {
             let serial = send_number(self.connection, target, TEXT, "GetSelection", 0);
             let range = self.connection.wait(serial, deadline).and_then(|message| {
                 let mut body = message.body("ii")?;
                 Ok((body.i32()?, body.i32()?))
             });
-            if let Ok((start, end)) = range
-                && start >= 0
-                && end > start
+            if let Ok((one, other)) = range
+                && one.min(other) >= 0
+                && one != other
             {
-                let call = Call {
-                    signature: "ii",
-                    body: &|writer| {
-                        writer.i32(start);
-                        writer.i32(end);
-                    },
-                    ..Call::new(&target.bus, &target.path, EDITABLE_TEXT, "DeleteText")
-                };
-                self.done("replace_selection", "EditableText.DeleteText", &call)?;
-                position = start;
+                let (start, end) = (one.min(other) as u32, one.max(other) as u32);
+                return Ok(Some(TextRange { start, end }));
             }
+        }
+        // A field that was never focused may have no caret: the end is where a person would go on.
+        let caret = if (0..=count).contains(&caret) { caret } else { count.max(0) } as u32;
+        Ok(Some(TextRange { start: caret, end: caret }))
+    }
+
+    fn select_text(&mut self, target: &Object, range: TextRange) -> Result<Performed> {
+        let (start, end) = (range.start as i32, range.end as i32);
+        if range.is_empty() {
+            let call = Call {
+                signature: "i",
+                body: &|writer| writer.i32(start),
+                ..Call::new(&target.bus, &target.path, TEXT, "SetCaretOffset")
+            };
+            return self.yes_or_no("set_caret", "Text.SetCaretOffset", &call);
+        }
+        let has_one = self.selection(target)?.is_some_and(|selected| !selected.is_empty());
+        let call = Call {
+            signature: if has_one { "iii" } else { "ii" },
+            body: &|writer| {
+                if has_one {
+                    writer.i32(0);
+                }
+                writer.i32(start);
+                writer.i32(end);
+            },
+            ..Call::new(&target.bus, &target.path, TEXT, if has_one { "SetSelection" } else { "AddSelection" })
+        };
+        self.yes_or_no("select_text", "Text.SetSelection", &call)
+    }
+
+    /// Inserts at the caret, in place of what is selected.
+    fn insert(&mut self, target: &Object, text: &str) -> Result<Performed> {
+        let range = self.selection(target)?.ok_or_else(|| {
+            Error::new(ErrorCode::ActionFailed, "the element does not say where its caret is")
+                .delivery(Delivery::NotDelivered)
+        })?;
+        let (position, end) = (range.start as i32, range.end as i32);
+        if end > position {
+            let call = Call {
+                signature: "ii",
+                body: &|writer| {
+                    writer.i32(position);
+                    writer.i32(end);
+                },
+                ..Call::new(&target.bus, &target.path, EDITABLE_TEXT, "DeleteText")
+            };
+            self.done("replace_selection", "EditableText.DeleteText", &call)?;
         }
         // The specification counts bytes. Qt cuts or pads its string to this many UTF-16 units.
         let length =

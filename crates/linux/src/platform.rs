@@ -13,7 +13,7 @@ use agent_desktop_core::key::{Key, Modifier};
 use agent_desktop_core::platform::{
     App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
     Operation, Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety,
-    Scope, Statistics, Stop, Surface, SurfaceKind, Window, WindowOperation,
+    Scope, Statistics, Stop, Surface, SurfaceKind, TextRange, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -1055,6 +1055,20 @@ impl Platform for Linux {
             }
             _ => Ok(Hit::Unknown),
         }
+    }
+
+    fn text_selection(&self, target: &Handle, deadline: Deadline) -> Result<Option<TextRange>> {
+        let target = Object::from_handle(target)?;
+        let known = self.known(&target.bus, deadline)?;
+        self.with_bus(deadline, |bus| {
+            Actor {
+                connection: &mut bus.connection,
+                toolkit: known.toolkit,
+                has_safe_actions: known.has_safe_actions,
+                deadline,
+            }
+            .selection(&target)
+        })
     }
 
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed> {

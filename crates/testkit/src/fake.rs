@@ -37,7 +37,7 @@ use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
     App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
     Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Stop, Surface, SurfaceKind, Window, WindowOperation,
+    Statistics, Stop, Surface, SurfaceKind, TextRange, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -312,6 +312,7 @@ const fn label(operation: &Operation) -> &'static str {
         Operation::Focus => "focus",
         Operation::SetText(_) => "set_text",
         Operation::InsertText(_) => "insert_text",
+        Operation::SelectText(_) => "select_text",
         Operation::SetNumber(_) => "set_number",
         Operation::Toggle => "toggle",
         Operation::SetExpanded(true) => "expand",
@@ -328,7 +329,7 @@ const fn needed(operation: &Operation) -> Capability {
         Operation::ShowMenu => Capability::RightClick,
         Operation::Focus => Capability::SetFocus,
         Operation::SetText(_) | Operation::SetNumber(_) => Capability::SetValue,
-        Operation::InsertText(_) => Capability::TypeText,
+        Operation::InsertText(_) | Operation::SelectText(_) => Capability::TypeText,
         Operation::Toggle => Capability::Toggle,
         Operation::SetExpanded(true) => Capability::Expand,
         Operation::SetExpanded(false) => Capability::Collapse,
@@ -556,6 +557,11 @@ impl Platform for FakePlatform {
                 None => Hit::Unknown,
             },
         }))
+    }
+
+    /// Nobody has a caret here.
+    fn text_selection(&self, _: &Handle, _: Deadline) -> Result<Option<TextRange>> {
+        Ok(None)
     }
 
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed> {

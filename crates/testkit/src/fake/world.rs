@@ -715,6 +715,7 @@ impl World {
                 let before = if is_replaced { String::new() } else { before };
                 self.write(handle, before + mangled.unwrap_or(text));
             }
+            Operation::SelectText(_) => {}
             Operation::SetNumber(number) => {
                 let number = mangled.and_then(|text| text.parse().ok()).unwrap_or(*number);
                 let live = self.live_mut(handle);
