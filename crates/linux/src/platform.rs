@@ -1216,7 +1216,12 @@ impl Platform for Linux {
         .map_err(|error| screen_error(&error))?;
         let rgb =
             capture.image.pixels().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
-        Ok(Image { width: capture.image.width(), height: capture.image.height(), rgb })
+        Ok(Image {
+            area: rect(capture.area),
+            width: capture.image.width(),
+            height: capture.image.height(),
+            rgb,
+        })
     }
 }
 

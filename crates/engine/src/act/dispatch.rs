@@ -110,6 +110,7 @@ impl Performer<'_, '_> {
     pub(super) fn point(&self) -> Point {
         self.report
             .verified_point
+            .or(self.report.aim)
             .unwrap_or_else(|| self.node().bounds.map_or(Point { x: 0.0, y: 0.0 }, |bounds| bounds.center()))
     }
 
