@@ -393,6 +393,8 @@ pub struct Report {
     pub checks: Vec<Check>,
     /// A point that was seen to reach the element.
     pub verified_point: Option<Point>,
+    /// Where to aim when no point was verified: the middle of what of it lies on a display.
+    pub aim: Option<Point>,
     /// [`Rect::stable_hash`] of where the element was.
     pub observed_bounds_hash: Option<u64>,
     needs_hit_test: bool,
@@ -417,6 +419,7 @@ pub fn check(situation: &Situation) -> Report {
             route: None,
             checks: vec![nothing],
             verified_point: None,
+            aim: None,
             observed_bounds_hash: None,
             needs_hit_test: false,
             has_semantic_route: false,
@@ -450,6 +453,7 @@ pub fn check(situation: &Situation) -> Report {
         has_semantic_route: has_semantic_route(action, node.role, node.capabilities),
         checks,
         verified_point: None,
+        aim: None,
         observed_bounds_hash: node.bounds.map(|bounds| bounds.stable_hash()),
         was_read: true,
     }
@@ -643,6 +647,29 @@ impl Report {
     /// Whether the action may be carried out now.
     pub fn is_actionable(&self) -> bool {
         !self.wants_hit_test() && !self.checks.iter().any(Check::blocks)
+    }
+
+    /// What a pointer needs besides: part of the element has to lie on a display. Returns that part.
+    ///
+    /// `window`: as in [`Situation::window`]. Without displays nobody knows, and nothing changes.
+    pub fn add_displays(&mut self, bounds: Rect, window: Option<Rect>, displays: &[Rect]) -> Option<Rect> {
+        let part = window.and_then(|window| window.intersection(&bounds)).unwrap_or(bounds);
+        let area = |rect: &Rect| rect.width * rect.height;
+        let shown = displays
+            .iter()
+            .filter_map(|display| display.intersection(&part))
+            .max_by(|one, other| area(one).total_cmp(&area(other)));
+        self.aim = shown.map(|shown| shown.center());
+        if shown.is_none() && !displays.is_empty() && !bounds.is_empty() {
+            let hint = "move its window onto a display, with move-window, then retry";
+            let fails = Check::fails(CheckName::Visible, "it lies beside every display", hint);
+            match self.checks.iter_mut().find(|check| check.name == CheckName::Visible) {
+                Some(check) if check.blocks() => {}
+                Some(check) => *check = fails,
+                None => self.checks.insert(0, fails),
+            }
+        }
+        shown
     }
 
     /// Whether everything passed so far and only the hit test is missing: probe [`hit_points`] and call
@@ -996,6 +1023,26 @@ mod tests {
         let report = hit(&[const { Hit::Unknown }; 5]);
         assert!(report.is_actionable());
         assert_eq!(report.verified_point, None);
+    }
+
+    #[test]
+    fn a_pointer_needs_some_of_it_on_a_display() {
+        let displays = [Rect::from_pixels(0, 0, 15, 300), Rect::from_pixels(-500, 0, 500, 300)];
+        let with = |bounds: Rect, displays: &[Rect]| {
+            let node = Node { bounds: Some(bounds), ..button() };
+            let mut report = report(Action::Click, true, &node);
+            let shown = report.add_displays(bounds, None, displays);
+            (
+                shown,
+                report.aim,
+                report.checks.iter().any(|check| check.blocks() && check.name == CheckName::Visible),
+            )
+        };
+        let (shown, aim, is_blocked) = with(rect(10), &displays);
+        assert_eq!((shown.map(|shown| shown.width), is_blocked), (Some(5.0), false));
+        assert!(aim.is_some_and(|aim| displays[0].contains(aim)));
+        assert_eq!(with(rect(20), &displays), (None, None, true));
+        assert_eq!(with(rect(20), &[]), (None, None, false));
     }
 
     #[test]

@@ -482,8 +482,10 @@ pub enum CaptureTarget {
 }
 
 /// A picture, 8-bit RGB without padding.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Image {
+    /// The part of the desktop that it shows, logical pixels. Of a window: its frame, or what of that could be had.
+    pub area: Rect,
     /// Pixels across.
     pub width: u32,
     /// Pixels down.

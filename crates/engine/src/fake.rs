@@ -334,7 +334,7 @@ impl Platform for Fake {
         };
         // Twice as many pixels as logical ones.
         let (width, height) = (bounds.width as u32 * 2, bounds.height as u32 * 2);
-        Ok(Image { width, height, rgb: vec![7; (width * height * 3) as usize] })
+        Ok(Image { area: bounds, width, height, rgb: vec![7; (width * height * 3) as usize] })
     }
 }
 

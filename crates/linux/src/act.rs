@@ -420,6 +420,8 @@ impl Actor<'_> {
                 let mut body = message.body("ii")?;
                 Ok((body.i32()?, body.i32()?))
             });
+            // Some tell the end that moves last.
+            let range = range.map(|(one, other)| (one.min(other), one.max(other)));
             if let Ok((start, end)) = range
                 && start >= 0
                 && end > start

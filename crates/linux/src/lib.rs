@@ -11,6 +11,7 @@ mod platform;
 mod popups;
 pub mod process;
 mod sheet;
+mod signals;
 mod start;
 mod surfaces;
 mod text;

@@ -190,28 +190,42 @@ impl Linux {
     }
 
     /// The display server, if there is one. One that could not be reached is tried again the next time.
-    fn display(&self, deadline: Deadline) -> std::result::Result<&X11, String> {
+    fn display(&self, deadline: Deadline) -> std::result::Result<&X11, WindowSystemError> {
         if let Some(display) = self.display.get() {
             return Ok(display);
         }
-        let display = X11::connect(None, deadline.at()).map_err(|error| error.to_string())?;
+        let display = X11::connect(None, deadline.at())?;
         Ok(self.display.get_or_init(|| display))
     }
 
     fn need_display(&self, deadline: Deadline) -> Result<&X11> {
-        self.display(deadline).map_err(|cause| {
-            Error::new(ErrorCode::PlatformNotSupported, "no display server can be reached")
-                .hint("run inside the desktop session, with DISPLAY set")
-                .platform_detail(cause)
-                .delivery(Delivery::NotDelivered)
+        self.display(deadline).map_err(|error| match error {
+            WindowSystemError::Connect { .. } => {
+                Error::new(ErrorCode::PlatformNotSupported, "no display server can be reached")
+                    .hint("run inside the desktop session, with DISPLAY set")
+                    .platform_detail(error.to_string())
+                    .delivery(Delivery::NotDelivered)
+            }
+            error => screen_error(&error),
         })
+    }
+
+    /// The display server for those who can do without; `None` where there is none.
+    ///
+    /// One that is there and silent is an error: without it the same question would have another answer.
+    fn display_if_any(&self, deadline: Deadline) -> Result<Option<&X11>> {
+        match self.display(deadline) {
+            Ok(display) => Ok(Some(display)),
+            Err(WindowSystemError::Connect { .. }) => Ok(None),
+            Err(error) => Err(screen_error(&error)),
+        }
     }
 
     /// The windows on the screen; `None` where there is no display server.
     ///
     /// One that is there and fails is an error: without its list every window would go by another id.
     pub(crate) fn screen_windows(&self, deadline: Deadline) -> Result<Option<screen::WindowList>> {
-        let Ok(display) = self.display(deadline) else { return Ok(None) };
+        let Some(display) = self.display_if_any(deadline)? else { return Ok(None) };
         display.windows(deadline.at()).map(Some).map_err(|error| screen_error(&error))
     }
 
@@ -700,7 +714,17 @@ fn screen_error(error: &WindowSystemError) -> Error {
             (ErrorCode::PlatformNotSupported, Delivery::NotDelivered)
         }
         WindowSystemError::Timeout { started, .. } => {
-            (ErrorCode::Timeout, if *started { Delivery::Uncertain } else { Delivery::NotDelivered })
+            let delivery = if *started { Delivery::Uncertain } else { Delivery::NotDelivered };
+            return Error::new(ErrorCode::Timeout, text)
+                .kind("deadline")
+                .hint("give more time with --timeout-ms; a display server that stays silent hangs")
+                .delivery(delivery);
+        }
+        WindowSystemError::TooLate { needed, .. } => {
+            return Error::new(ErrorCode::Timeout, text)
+                .kind("deadline")
+                .hint(format!("--timeout-ms has to be more than {}", needed.as_millis()))
+                .delivery(Delivery::NotDelivered);
         }
         WindowSystemError::Gone { .. } => (ErrorCode::WindowNotFound, Delivery::NotDelivered),
         WindowSystemError::NotViewable { .. } | WindowSystemError::Obscured { .. } => {
@@ -760,17 +784,21 @@ impl Platform for Linux {
     }
 
     fn permissions(&self, deadline: Deadline) -> Permissions {
-        let accessibility = match self.with_bus(deadline, |bus| bus.greet(deadline)) {
+        // One that is silent must leave time to ask the other: a share each.
+        let share = |part: u32| deadline.within(self.now(), deadline.remaining(self.now()) / part);
+        let greeting = share(3);
+        let accessibility = match self.with_bus(greeting, |bus| bus.greet(greeting)) {
             Ok(()) => Permission::Granted,
             // A bus that is there and silent forbids nothing.
             Err(error) if error.code() == ErrorCode::Timeout => Permission::Unknown,
             Err(error) => Permission::Denied(error.get_hint().unwrap_or(error.message()).to_owned()),
         };
-        let screen_recording = match self.display(deadline) {
+        let screen_recording = match self.display(share(2)) {
             Ok(_) => Permission::Granted,
-            Err(_) => Permission::Denied(
+            Err(WindowSystemError::Connect { .. }) => Permission::Denied(
                 "no display can be reached: run inside the session, with DISPLAY set".into(),
             ),
+            Err(_) => Permission::Unknown,
         };
         Permissions { accessibility, screen_recording, automation: Permission::NotRequired }
     }
@@ -1183,13 +1211,18 @@ impl Platform for Linux {
             return process::kill(app.pid, instance).map_err(|error| refused(&error));
         }
         let mut asked = false;
-        if let Ok(display) = self.display(deadline)
-            && let Ok(list) = display.windows(deadline.at())
-        {
+        if let Some(display) = self.display_if_any(deadline)? {
+            let list = display.windows(deadline.at()).map_err(|error| screen_error(&error))?;
             for window in list.windows {
                 let is_theirs = window.pid == Some(app.pid) || window.claimed_pid == Some(app.pid);
-                if is_theirs && display.close_window(window.id, deadline.at()).is_ok() {
-                    asked = true;
+                if !is_theirs {
+                    continue;
+                }
+                match display.close_window(window.id, deadline.at()) {
+                    Ok(()) => asked = true,
+                    // Ending the process instead would be another thing than what was asked for.
+                    Err(error @ WindowSystemError::Timeout { .. }) => return Err(screen_error(&error)),
+                    Err(_) => {}
                 }
             }
         }
@@ -1221,7 +1254,12 @@ impl Platform for Linux {
         .map_err(|error| screen_error(&error))?;
         let rgb =
             capture.image.pixels().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
-        Ok(Image { width: capture.image.width(), height: capture.image.height(), rgb })
+        Ok(Image {
+            area: rect(capture.area),
+            width: capture.image.width(),
+            height: capture.image.height(),
+            rgb,
+        })
     }
 }
 
@@ -1282,7 +1320,7 @@ impl Linux {
         if popups.is_empty() {
             return Ok(None);
         }
-        let Ok(display) = self.display(deadline) else { return Ok(None) };
+        let Some(display) = self.display_if_any(deadline)? else { return Ok(None) };
         let at = display.window_at(pixel(point), deadline.at()).map_err(|error| screen_error(&error))?;
         let Some(hit) = at else { return Ok(None) };
         let Some(front) = popups.iter().find(|popup| Some(popup.id) == hit.window) else { return Ok(None) };
@@ -1331,7 +1369,7 @@ impl Linux {
     /// What stands between a point and a window, if it is another window.
     fn window_in_front(&self, window: &Window, point: Point, deadline: Deadline) -> Result<InFront> {
         let Some(own) = screen_id(&window.id) else { return Ok(InFront::Nothing) };
-        let Ok(display) = self.display(deadline) else { return Ok(InFront::Nothing) };
+        let Some(display) = self.display_if_any(deadline)? else { return Ok(InFront::Nothing) };
         let at = display.window_at(pixel(point), deadline.at()).map_err(|error| screen_error(&error))?;
         let Some(hit) = at else { return Ok(InFront::Nothing) };
         if hit.window == Some(own) && !hit.is_on_frame {

@@ -150,6 +150,7 @@ impl Actor<'_> {
         let answers = self.connection.call_all(&serials, deadline).into_iter();
         answers
             .filter_map(|answer| answer.and_then(|message| range(&message)).ok())
+            .map(|(one, other)| (one.min(other), one.max(other)))
             .filter(|(start, end)| *start >= 0 && end > start)
             .collect()
     }

@@ -750,7 +750,7 @@ impl Platform for FakePlatform {
             CaptureTarget::Region(region) => *region,
         };
         let (width, height) = (bounds.width as u32, bounds.height as u32);
-        Ok(Image { width, height, rgb: vec![0x80; width as usize * height as usize * 3] })
+        Ok(Image { area: bounds, width, height, rgb: vec![0x80; width as usize * height as usize * 3] })
     }
 }
 

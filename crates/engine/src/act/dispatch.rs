@@ -12,12 +12,14 @@ use agent_desktop_core::delivery::{Delivery, Step, StepOutcome};
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::Point;
 use agent_desktop_core::key::{Chord, Key, Modifier};
-use agent_desktop_core::platform::{App, Input, Operation, Performed, Surface, SurfaceKind};
+use agent_desktop_core::platform::{
+    App, Input, Operation, Performed, Surface, SurfaceKind, TextContent, TextQuery,
+};
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Handle, Node};
 
-use super::evidence::{CLICK_LIMIT, STATE_LIMIT, click_had_effect, watch};
+use super::evidence::{CLICK_LIMIT, STATE_LIMIT, click_had_effect, watch, watch_text};
 use super::{Done, Request, read};
 use crate::context::Context;
 use crate::resolve::{self, Loaded, Resolved};
@@ -26,6 +28,10 @@ use crate::resolve::{self, Loaded, Resolved};
 pub(crate) const MENU_LIMIT: Duration = Duration::from_millis(600);
 /// Numbers closer than this are equal.
 pub(crate) const NUMBER_TOLERANCE: f64 = 1e-6;
+
+/// Hint for text that was sent and is not there.
+const NOT_KEPT: &str = "it may limit or reformat its text, or ignore the accessibility interface; look at it, or add \
+                        --headed to type with the keyboard";
 
 pub(super) struct Performer<'a, 'c> {
     pub(super) context: &'a Context<'c>,
@@ -107,6 +113,7 @@ impl Performer<'_, '_> {
     pub(super) fn point(&self) -> Point {
         self.report
             .verified_point
+            .or(self.report.aim)
             .unwrap_or_else(|| self.node().bounds.map_or(Point { x: 0.0, y: 0.0 }, |bounds| bounds.center()))
     }
 
@@ -246,14 +253,14 @@ impl Performer<'_, '_> {
                     (true, _) => "on",
                     (false, _) => "off",
                 };
-                return Err(failed(format!("{} was toggled and is still {now}", self.subject())));
+                return Err(self.not_seen(format!("{} was toggled and is still {now}", self.subject())));
             }
             from = state(&after);
             if wanted.is_none_or(|wanted| from == (wanted, false)) {
                 return Ok(done(steps, Some(after)));
             }
         }
-        Err(failed(format!("{} does not reach the state asked for", self.subject())))
+        Err(self.not_seen(format!("{} does not reach the state asked for", self.subject())))
     }
 
     fn set_expanded(&self, open: bool) -> Result<Done> {
@@ -298,7 +305,7 @@ impl Performer<'_, '_> {
         // Some combo boxes and menu buttons have no such state; their list is seen instead.
         was_seen |= if open { surfaces.len() > before } else { surfaces.len() < before };
         if !was_seen && after.as_ref().is_some_and(|node| node.role == Role::TreeItem) {
-            return Err(failed(format!(
+            return Err(self.not_seen(format!(
                 "{} did not {}",
                 self.subject(),
                 if open { "expand" } else { "collapse" }
@@ -399,7 +406,7 @@ impl Performer<'_, '_> {
         let step = self
             .send(&self.resolved.handle, &Operation::SetText(value.to_owned()))?
             .ok_or_else(|| self.not_offered("setting its value"))?;
-        self.judge_text(vec![step], value)
+        self.judge_text(vec![step], value, STATE_LIMIT)
     }
 
     fn set_number(&self, wanted: f64) -> Result<Done> {
@@ -426,15 +433,15 @@ impl Performer<'_, '_> {
         }
         match after.as_ref().and_then(|node| node.number) {
             Some(number) => {
-                Err(failed(format!("{} was set and stands at {}", self.subject(), number.current))
-                    .hint("it may move in steps; ask for a number it can stand at"))
+                let what = format!("{} was set and stands at {}", self.subject(), number.current);
+                Err(self.not_seen_or(what, "it may move in steps; ask for a number it can stand at"))
             }
             None => Ok(done(vec![step.verified(false)], after)),
         }
     }
 
     /// Compares what the element reads with what it was made to be.
-    fn judge_text(&self, steps: Vec<Step>, wanted: &str) -> Result<Done> {
+    fn judge_text(&self, steps: Vec<Step>, wanted: &str, limit: Duration) -> Result<Done> {
         let is_secret = self.node().states.has(State::Secure);
         let wanted_length = wanted.chars().count() as u32;
         let is_set = |node: &Node| {
@@ -446,7 +453,7 @@ impl Performer<'_, '_> {
                     || ((node.role == Role::Cell || node.role.is_numeric()) && same_number(has, wanted))
             }
         };
-        let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, is_set)?;
+        let (after, was_seen) = watch_text(self.context, self.resolved, limit, is_set)?;
         let can_be_read = after
             .as_ref()
             .is_some_and(|node| !node.gaps.value && (node.text_length.is_some() || node.value.is_some()));
@@ -455,12 +462,12 @@ impl Performer<'_, '_> {
             && after.as_ref().is_some_and(|node| node.value != self.node().value);
         if !was_seen && can_be_read && !was_taken {
             let length = after.as_ref().and_then(|node| node.text_length).unwrap_or(0);
-            return Err(failed(format!(
-                    "{} took the text and does not have it: it reads {length} characters, {wanted_length} were sent",
-                    self.subject()
-                ))
-                .hint("it may limit or reformat its text, or ignore the accessibility interface; look at it, \
-                       or add --headed to type with the keyboard")
+            let what = format!(
+                "{} took the text and does not have it: it reads {length} characters, {wanted_length} were sent",
+                self.subject()
+            );
+            return Err(self
+                .not_seen_or(what, NOT_KEPT)
                 .detail("read_characters", length)
                 .detail("sent_characters", wanted_length));
         }
@@ -494,23 +501,21 @@ impl Performer<'_, '_> {
             // Inserted somewhere, or put in place of a selection: the rest is still around it.
             new != old && contains_text(new, text)
         };
-        let (after, was_seen) = watch(self.context, self.resolved, limit, is_typed)?;
+        let (after, was_seen) = watch_text(self.context, self.resolved, limit, is_typed)?;
         let can_be_read = after
             .as_ref()
             .is_some_and(|node| !node.gaps.value && (node.text_length.is_some() || node.value.is_some()));
         if !was_seen && can_be_read && count > 0 {
             let has = after.as_ref().and_then(|node| node.text_length).unwrap_or(0);
-            return Err(failed(format!(
+            let what = format!(
                 "{} does not have what was typed: it had {had} characters and has {has}, {count} were sent",
                 self.subject()
-            ))
-            .hint(
-                "it may limit or reformat its text, or ignore the accessibility interface; look at it, \
-                       or add --headed to type with the keyboard",
-            )
-            .detail("characters_before", had)
-            .detail("characters_after", has)
-            .detail("characters_sent", count));
+            );
+            return Err(self
+                .not_seen_or(what, NOT_KEPT)
+                .detail("characters_before", had)
+                .detail("characters_after", has)
+                .detail("characters_sent", count));
         }
         let steps = steps.into_iter().map(|step| step.verified(was_seen)).collect();
         Ok(done(steps, after))
@@ -520,7 +525,11 @@ impl Performer<'_, '_> {
     fn key_in(&self, text: &str, replace: bool) -> Result<Done> {
         let mut steps = Vec::new();
         if !self.node().states.has(State::Focused) {
+            let before = if replace { None } else { self.caret()? };
             steps.push(self.give_focus()?);
+            if let Some(before) = before {
+                steps.extend(self.put_caret_back(&before)?);
+            }
         }
         if replace {
             steps.push(self.chord("key_select_all", &[Modifier::Ctrl], Key::Char('a'))?);
@@ -532,10 +541,71 @@ impl Performer<'_, '_> {
         // An application may be slower to take keys than we are to send them.
         let patience = STATE_LIMIT + Duration::from_millis(2 * text.chars().count() as u64);
         if replace {
-            self.judge_text(steps, text)
+            self.judge_text(steps, text, patience)
         } else {
             self.judge_typed(steps, self.node(), text, patience)
         }
+    }
+
+    /// Undoes what taking the focus did to the caret: many fields select all of their text then, and the first key would
+    /// replace it. Nothing to do in most others.
+    fn put_caret_back(&self, before: &TextContent) -> Result<Option<Step>> {
+        let is_back = |now: &TextContent| {
+            now.selections == before.selections && (before.caret.is_none() || now.caret == before.caret)
+        };
+        if self.caret()?.as_ref().is_some_and(is_back) {
+            return Ok(None);
+        }
+        let operation = match (before.selections.first(), before.caret) {
+            (Some(&(start, end)), _) => Operation::SelectText(start, end),
+            // A field that was never focused may have no caret: the end is where a person would go on.
+            (None, caret) => Operation::SetCaret(caret.unwrap_or(before.length)),
+        };
+        let performed =
+            self.context.platform.perform(&self.resolved.handle, &operation, self.context.deadline)?;
+        let after = self.caret()?;
+        let was_seen = after.as_ref().is_some_and(is_back);
+        // A caret elsewhere harms nothing that is there; a selection would be lost.
+        if after.is_some_and(|after| !after.selections.is_empty() && after.selections != before.selections) {
+            return Err(Error::new(
+                ErrorCode::ActionFailed,
+                format!(
+                    "{} selected its text when it got the focus, and typing would replace that",
+                    self.subject()
+                ),
+            )
+            .hint("type without --headed, or set the whole text with set-value")
+            .delivery(Delivery::NotDelivered));
+        }
+        Ok(match performed {
+            Performed::Done { label, .. } => {
+                Some(Step::semantic(label, StepOutcome::Succeeded).verified(was_seen))
+            }
+            _ => None,
+        })
+    }
+
+    /// Where the caret is and what is selected; `None`: the element does not say.
+    fn caret(&self) -> Result<Option<TextContent>> {
+        let query = TextQuery { range: Some((0, 0)), ..super::text::WHOLE };
+        self.context.platform.text(&self.resolved.handle, &query, self.context.deadline)
+    }
+
+    /// What was wanted was not seen: it did not happen, unless the deadline came before the time in which it would have.
+    pub(super) fn not_seen(&self, what: String) -> Error {
+        if !self.context.deadline.has_passed(self.context.now()) {
+            return failed(what);
+        }
+        Error::new(ErrorCode::Timeout, format!("the time was over before its effect was seen: {what}"))
+            .kind("deadline")
+            .hint("it was sent and may still be coming; look at it again before anything is repeated")
+            .delivery(Delivery::Unverified)
+    }
+
+    /// The same, with a hint for what did not happen.
+    fn not_seen_or(&self, what: String, hint: &str) -> Error {
+        let error = self.not_seen(what);
+        if error.code() == ErrorCode::Timeout { error } else { error.hint(hint) }
     }
 
     /// Gives the element the keyboard focus: by its interface, else by a click on it.

@@ -337,14 +337,20 @@ fn look(
         }
         report = judge(stability);
     }
+    let bounds = resolved.node.bounds.unwrap_or_default();
+    let mut aimed_at = window;
+    if report.route == Some(Route::Pointer) {
+        let displays = context.platform.displays(context.deadline)?;
+        let displays: Vec<Rect> = displays.into_iter().map(|display| display.bounds).collect();
+        aimed_at = report.add_displays(bounds, window, &displays).or(window);
+    }
     if let Some(cover) = modal_cover(resolved, action) {
         report.add_hit_test(&[(resolved.node.bounds.unwrap_or_default().center(), cover)]);
         return Ok(report);
     }
     if report.wants_hit_test() {
-        let bounds = resolved.node.bounds.unwrap_or_default();
         let mut hits = Vec::new();
-        for point in hit_points(bounds, window) {
+        for point in hit_points(bounds, aimed_at) {
             let hit =
                 context.platform.hit_test(&resolved.handle, &resolved.window, point, context.deadline)?;
             let is_reached = hit == Hit::Target;

@@ -40,6 +40,6 @@ pub fn aim(
     let lease = if focus { Some(context.take_lease()?) } else { None };
     let (resolved, report) = final_check(context, &loaded, action, focus)?;
     let bounds = resolved.node.bounds.unwrap_or_default();
-    let point = report.verified_point.unwrap_or_else(|| bounds.center());
+    let point = report.verified_point.or(report.aim).unwrap_or_else(|| bounds.center());
     Ok(Aim { point, window: resolved.window, lease })
 }
