@@ -320,7 +320,8 @@ impl Bus {
                 Err(failure) => return Err(bus_error(&failure)),
             };
             let patience = if host::is_stopped(pid) { STOPPED_APPLICATION } else { SLOW_APPLICATION };
-            let until = deadline.at().min(started + patience);
+            // Who is silent leaves time to say so, and to see which windows it has.
+            let until = started + patience.min(deadline.remaining(started) / 2);
             let (name, answers) = match self.connection.wait(name, until) {
                 Ok(message) => (variant_string(&message).unwrap_or_default(), true),
                 Err(Failure::Timeout) => (host::command_name(pid), false),
