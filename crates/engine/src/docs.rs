@@ -19,7 +19,7 @@ use crate::commands::{
     batch, close_app, drag, find, focus_window, launch, mouse_click, mouse_wheel, scroll, set_value,
     snapshot, type_text, wait, window_change,
 };
-use crate::{context, lease, observe, picture, pointer, resolve, store, trace, wait_for};
+use crate::{context, lease, observe, picture, pointer, resolve, session, store, trace, wait_for};
 
 fn code(word: &str) -> String {
     format!("`{word}`")
@@ -298,7 +298,11 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("snapshots that stay then", store::KEPT.to_string()),
                 ("age of a temporary file that is removed", ms(store::ORPHAN)),
                 ("bytes of the pointer to the latest snapshot", store::MAX_LATEST.to_string()),
+                ("bytes of the manifest of a session", session::MAX_MANIFEST.to_string()),
+                ("bytes of the name of a session", session::MAX_NAME.to_string()),
+                ("what happened more recently keeps a session", ms(session::RECENT)),
                 ("bytes of a trace file", trace::MAX_FILE.to_string()),
+                ("bytes of a line of a trace", trace::MAX_EVENT.to_string()),
                 ("pixels of a picture", picture::MAX_PIXELS.to_string()),
                 ("bytes of a PNG", picture::MAX_PNG.to_string()),
             ],

@@ -44,6 +44,7 @@ pub(crate) struct Fake {
     on_launch: RefCell<Option<Change>>,
     on_close: RefCell<Option<Change>>,
     on_focus: RefCell<Option<Change>>,
+    on_perform: RefCell<Option<Box<dyn FnOnce()>>>,
     pub(crate) inputs: RefCell<Vec<Input>>,
     pub(crate) panics: Cell<bool>,
     calls: Cell<u64>,
@@ -136,6 +137,7 @@ impl Fake {
             on_launch: RefCell::default(),
             on_close: RefCell::default(),
             on_focus: RefCell::default(),
+            on_perform: RefCell::default(),
             inputs: RefCell::default(),
             panics: Cell::default(),
             calls: Cell::default(),
@@ -157,6 +159,10 @@ impl Fake {
 
     pub(crate) fn on_close(&self, change: impl FnOnce(&mut Scene) + 'static) {
         *self.on_close.borrow_mut() = Some(Box::new(change));
+    }
+
+    pub(crate) fn on_perform(&self, hook: Box<dyn FnOnce()>) {
+        *self.on_perform.borrow_mut() = Some(hook);
     }
 
     pub(crate) fn on_focus(&self, change: impl FnOnce(&mut Scene) + 'static) {
@@ -293,6 +299,9 @@ impl Platform for Fake {
     }
     fn perform(&self, _: &Handle, _: &Operation, _: Deadline) -> Result<Performed> {
         self.call()?;
+        if let Some(hook) = self.on_perform.take() {
+            hook();
+        }
         Ok(Performed::Done { label: "press", native: "click".to_owned() })
     }
     fn input(&self, input: &Input, _: Deadline) -> Result<usize> {

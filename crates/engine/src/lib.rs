@@ -25,6 +25,9 @@ pub mod pointer;
 pub mod policy;
 mod private_files;
 pub mod resolve;
+pub mod session;
+#[cfg(test)]
+mod session_tests;
 pub mod store;
 pub mod targets;
 pub mod trace;

@@ -26,10 +26,13 @@ use crate::log;
 use crate::private_files::{Directory, is_temporary};
 use crate::wire::Bounds;
 
-const SNAPSHOTS: &str = "snapshots";
+/// The directory of the maps.
+pub(crate) const SNAPSHOTS: &str = "snapshots";
 const MAP: &str = "refmap.json";
+const SESSIONS: &str = "sessions";
 const LATEST: &str = "latest_snapshot_id";
-const LOCK: &str = "refstore.lock";
+/// The lock of writers.
+pub(crate) const LOCK: &str = "refstore.lock";
 /// Bytes that the pointer to the latest snapshot may have.
 pub(crate) const MAX_LATEST: usize = 65;
 /// How long writers wait for each other.
@@ -121,7 +124,7 @@ impl Store {
         self.session.as_deref()
     }
 
-    fn base(&self, create: bool) -> Result<Option<Directory>> {
+    fn root_directory(&self, create: bool) -> Result<Option<Directory>> {
         let root = self.root.as_ref().ok_or_else(|| {
             Error::internal(
                 "there is no place for snapshots: neither AGENT_DESKTOP_HOME nor a home directory is known",
@@ -129,8 +132,21 @@ impl Store {
             .hint("set AGENT_DESKTOP_HOME to the absolute path of a directory of your own")
             .delivery(Delivery::NotDelivered)
         })?;
-        let Some(mut directory) = Directory::open(root, create)? else { return Ok(None) };
-        for name in self.session.iter().flat_map(|session| ["sessions", session]) {
+        Directory::open(root, create)
+    }
+
+    /// The directory of all sessions and namespaces.
+    pub(crate) fn sessions(&self, create: bool) -> Result<Option<Directory>> {
+        match self.root_directory(create)? {
+            Some(root) => root.child(SESSIONS, create),
+            None => Ok(None),
+        }
+    }
+
+    /// The directory of the selected namespace.
+    pub(crate) fn base(&self, create: bool) -> Result<Option<Directory>> {
+        let Some(mut directory) = self.root_directory(create)? else { return Ok(None) };
+        for name in self.session.iter().flat_map(|session| [SESSIONS, session]) {
             match directory.child(name, create)? {
                 Some(child) => directory = child,
                 None => return Ok(None),

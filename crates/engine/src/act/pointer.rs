@@ -5,13 +5,15 @@ use agent_desktop_core::error::Result;
 use agent_desktop_core::geometry::Point;
 use agent_desktop_core::platform::Window;
 
-use super::{Waited, final_check, wait_until_actionable};
+use super::{Ready, Waited, make_ready};
 use crate::context::Context;
 use crate::lease::Lease;
 use crate::resolve;
 
 /// A point that was seen to reach an element.
 pub struct Aim {
+    /// The ref of the element.
+    pub reference: String,
     /// Where to point.
     pub point: Point,
     /// The window the element is in.
@@ -34,12 +36,9 @@ pub fn aim(
     focus: bool,
 ) -> Result<Aim> {
     let loaded = resolve::load(context, reference, snapshot)?;
-    if !context.is_single_attempt {
-        wait_until_actionable(context, &loaded, action, &mut Waited::default())?;
-    }
-    let lease = if focus { Some(context.take_lease()?) } else { None };
-    let (resolved, report) = final_check(context, &loaded, action, focus)?;
+    let Ready { resolved, report, lease, .. } =
+        make_ready(context, &loaded, action, focus, focus, &mut Waited::default())?;
     let bounds = resolved.node.bounds.unwrap_or_default();
     let point = report.verified_point.unwrap_or_else(|| bounds.center());
-    Ok(Aim { point, window: resolved.window, lease })
+    Ok(Aim { reference: loaded.target.to_string(), point, window: resolved.window, lease })
 }

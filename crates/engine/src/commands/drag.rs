@@ -153,8 +153,7 @@ impl Run for Drag {
         self.check_budget(context)?;
         let drag =
             Input::Drag { from: start, to: end, duration: self.duration(), drop_delay: self.drop_delay() };
-        context.begin_delivery();
-        context.platform.input(&drag, context.deadline)?;
+        context.dispatch(from.as_ref().map(|aim| aim.reference.as_str()), "drag", &drag)?;
         let window_id = from.as_ref().map(|aim| aim.window.id.clone());
         let reply = DragReply {
             dragged: true,

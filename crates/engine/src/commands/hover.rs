@@ -68,13 +68,12 @@ impl Run for Hover {
         let (point, window) = match (&self.ref_id, &self.xy) {
             (Some(reference), _) => {
                 let aim = act::aim(context, reference, self.snapshot.as_deref(), Action::Hover, true)?;
-                context.begin_delivery();
-                context.platform.input(&Input::Move(aim.point), context.deadline)?;
+                context.dispatch(Some(&aim.reference), "hover", &Input::Move(aim.point))?;
                 (aim.point, Some(aim.window))
             }
             (None, xy) => {
                 let point = parse_point(xy.as_deref().unwrap_or_default())?;
-                context.send_input(&Input::Move(point))?;
+                context.send_input("hover", &Input::Move(point))?;
                 (point, None)
             }
         };

@@ -1,0 +1,428 @@
+//! Sessions and traces as commands make them, on the scripted desktop; the oracle is the files on disk.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use agent_desktop_core::error::ErrorCode;
+use agent_desktop_core::platform::ProcessState;
+use agent_desktop_core::state::State;
+use serde_json::{Value, json};
+
+use crate::fake::Bench;
+
+/// Words that stand on the scripted desktop or are typed into it: none may be in a trace.
+const SCREEN: &[&str] =
+    &["Inbox", "invoice", "Search", "Send", "3 messages", "Mail", "t0p-s3cret", "No Such Name", "\"New\""];
+
+impl Bench {
+    /// Starts a session and selects it.
+    pub(crate) fn begin(&mut self, arguments: Value) -> PathBuf {
+        let mut arguments = arguments;
+        arguments["action"] = json!("start");
+        self.options.session = None;
+        let data = self.data("session", arguments);
+        let id = data["session_id"].as_str().unwrap().to_owned();
+        let path = self.folder().join("state/sessions").join(&id);
+        self.options.session = Some(id);
+        path
+    }
+}
+
+/// The lines of every segment of a session.
+pub(crate) fn lines(session: &Path) -> Vec<Value> {
+    let mut all = Vec::new();
+    let Ok(entries) = std::fs::read_dir(session.join("trace")) else { return all };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            let text = std::fs::read_to_string(path).unwrap();
+            all.extend(text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
+        }
+    }
+    all
+}
+
+fn events(session: &Path) -> Vec<String> {
+    lines(session).iter().map(|line| line["event"].as_str().unwrap().to_owned()).collect()
+}
+
+#[track_caller]
+fn last<'a>(lines: &'a [Value], event: &str) -> &'a Value {
+    lines
+        .iter()
+        .rev()
+        .find(|line| line["event"] == event)
+        .unwrap_or_else(|| panic!("no {event} in {lines:#?}"))
+}
+
+fn all_text(folder: &Path) -> String {
+    std::fs::read_dir(folder.join("trace"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect()
+}
+
+#[test]
+fn the_actions_of_a_session_in_json() {
+    let mut bench = Bench::new("session-json");
+    for wrong in [
+        json!({"action": "start", "older_than": 3}),
+        json!({"action": "end", "name": "x"}),
+        json!({"action": "list", "ended": true}),
+        json!({"action": "gc", "id": "x"}),
+        json!({"action": "begin"}),
+        json!({"action": 1}),
+        json!({"ended": true}),
+        json!([]),
+    ] {
+        let error = crate::Command::decode("session", wrong.clone()).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidArgs, "{wrong}");
+    }
+    for wrong in [
+        json!({"action": "start", "name": ""}),
+        json!({"action": "start", "name": "a\nb"}),
+        json!({"action": "start", "name": "x".repeat(129)}),
+        json!({"action": "start", "no_trace": true, "screenshots": true}),
+        json!({"action": "end"}),
+        json!({"action": "end", "id": "none"}),
+        json!({"action": "end", "id": "../x"}),
+    ] {
+        bench.error("session", wrong, "INVALID_ARGS", None, "not_delivered");
+    }
+    assert_eq!(bench.data("session", Value::Null), json!({"sessions": []}));
+    let started = bench.data("session", json!({"action": "start", "name": "demo", "screenshots": true}));
+    assert_eq!(
+        (&started["name"], &started["trace"], &started["artifacts"]),
+        (&json!("demo"), &json!("on"), &json!("full"))
+    );
+    let listed = bench.data("session", json!({"action": "list"}));
+    let keys: Vec<&str> = listed["sessions"][0].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["session_id", "name", "created_at", "ended_at", "trace", "artifacts"]);
+    assert_eq!(listed["sessions"][0]["ended_at"], Value::Null);
+
+    // The selected one is the one that ends.
+    bench.options.session = started["session_id"].as_str().map(str::to_owned);
+    let ended = bench.data("session", json!({"action": "end"}));
+    assert_eq!(ended["session_id"], started["session_id"]);
+    assert_eq!(bench.data("session", json!({"action": "end", "id": started["session_id"]})), ended);
+    // It was used a moment ago.
+    assert_eq!(bench.data("session", json!({"action": "gc"})), json!({"removed": []}));
+}
+
+#[test]
+fn status_says_what_the_session_is() {
+    let mut bench = Bench::new("session-status");
+    let status = bench.data("status", json!({}));
+    assert_eq!((&status["session_id"], &status["tracing"]), (&Value::Null, &json!(false)));
+    assert!(status.get("artifacts").is_none());
+    bench.options.session = Some("namespace".to_owned());
+    let status = bench.data("status", json!({}));
+    assert_eq!((&status["session_id"], &status["tracing"]), (&json!("namespace"), &json!(false)));
+    assert!(status.get("artifacts").is_none(), "no manifest");
+
+    let session = bench.begin(json!({"screenshots": true}));
+    let status = bench.data("status", json!({}));
+    assert_eq!((&status["tracing"], &status["artifacts"]), (&json!(true), &json!("full")));
+    assert_eq!(status["snapshot_id"], Value::Null);
+    bench.reference("Send");
+    let status = bench.data("status", json!({}));
+    assert!(status["snapshot_id"].is_string() && status["ref_count"] == 3, "{status}");
+    bench.data("session", json!({"action": "end"}));
+    let status = bench.data("status", json!({}));
+    assert_eq!((&status["tracing"], &status["artifacts"]), (&json!(false), &json!("full")));
+    let before = lines(&session).len();
+    bench.data("list-apps", json!({}));
+    assert_eq!(lines(&session).len(), before, "an ended session is not traced");
+}
+
+#[test]
+fn an_action_is_in_the_trace_step_by_step() {
+    let mut bench = Bench::new("trace-steps");
+    let session = bench.begin(json!({}));
+    let reference = bench.reference("Send");
+    bench.data("click", json!({"ref_id": reference}));
+    assert_eq!(
+        events(&session),
+        [
+            "trace.meta",
+            "command.start",
+            "snapshot.saved",
+            "command.end",
+            "command.start",
+            "ref.resolve.start",
+            "ref.resolve.entry",
+            "actionability.check.start",
+            "ref.resolve.ok",
+            "actionability.check.ok",
+            "action.dispatch.start",
+            "action.dispatch.ok",
+            "command.end",
+        ]
+    );
+    let lines = lines(&session);
+    let snapshot_id = reference.trim_start_matches('@').split(':').next().unwrap();
+    let meta = &lines[0];
+    assert_eq!((&meta["schema"], &meta["os"]), (&json!(1), &json!(std::env::consts::OS)));
+    assert_eq!((&meta["pid"], &meta["writer_pid"]), (&json!(std::process::id()), &meta["pid"]));
+    assert_eq!(meta["proc_start_ms"], meta["writer_proc_start_ms"]);
+    let started = last(&lines, "ref.resolve.start");
+    assert_eq!((&started["ref"], &started["snapshot_id"]), (&json!(reference), &json!(snapshot_id)));
+    let entry = last(&lines, "ref.resolve.entry");
+    assert_eq!(
+        (&entry["pid"], &entry["role"], &entry["name"]),
+        (&json!(7), &json!("button"), &json!({"redacted": true}))
+    );
+    let checked = last(&lines, "actionability.check.ok");
+    assert_eq!((&checked["action"], &checked["actionable"]), (&json!("click"), &json!(true)));
+    assert!(checked["checks"].as_array().is_some_and(|checks| checks[0]["check"] == "visible"), "{checked}");
+    let sent = last(&lines, "action.dispatch.ok");
+    assert_eq!((&sent["ref"], &sent["action"]), (&json!(reference), &json!("click")));
+    assert_eq!(sent["result"]["steps"][0]["label"], "press", "{sent}");
+    assert!(sent["result"]["delivery"].as_str().unwrap().starts_with("delivered"), "{sent}");
+    let ended = last(&lines, "command.end");
+    assert_eq!((&ended["command"], &ended["ok"]), (&json!("click"), &json!(true)));
+    assert!(ended["duration_ms"].is_u64() && ended["delivery"].is_string(), "{ended}");
+    let saved = last(&lines, "snapshot.saved");
+    assert_eq!((&saved["snapshot_id"], &saved["ref_count"]), (&json!(snapshot_id), &json!(3)));
+
+    // Order and origin of every line.
+    let mut before = (0, None);
+    for line in &lines {
+        assert_eq!(line["session_id"], json!(bench.options.session), "{line}");
+        let now = (line["ts_ms"].as_u64().unwrap(), line["seq"].as_u64());
+        assert!(now.0 >= before.0 && now.1 > before.1, "{line}");
+        before = now;
+    }
+    let segments: Vec<_> = std::fs::read_dir(session.join("trace")).unwrap().collect();
+    assert_eq!(segments.len(), 1, "one a process");
+    let segment = segments[0].as_ref().unwrap();
+    let name = segment.file_name().into_string().unwrap();
+    assert_eq!(name, format!("{}-{}.jsonl", std::process::id(), meta["proc_start_ms"]));
+    assert_eq!(segment.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn the_other_events_are_written_too() {
+    let mut bench = Bench::new("trace-events");
+    let session = bench.begin(json!({}));
+    let reference = bench.reference("Send");
+    let bar = bench.data("snapshot", json!({"app": "Mail", "max_depth": 1}));
+    let _ = bar;
+    bench.data("find", json!({"app": "Mail", "role": "button"}));
+    bench.data("find", json!({"app": "Mail", "role": "button", "count": true}));
+    bench.data("snapshot", json!({"root": reference}));
+    bench.data("get", json!({"ref_id": reference, "property": "text"}));
+    let lines_now = lines(&session);
+    let located: Vec<&Value> = lines_now.iter().filter(|line| line["event"] == "locator.resolve").collect();
+    assert_eq!((located.len(), &located[0]["match_count"]), (2, &json!(2)));
+    assert!(located[0]["query_stats"]["nodes_visited"].is_u64() && located[0]["complete"] == true);
+    let drilled = last(&lines_now, "snapshot.root.saved");
+    assert_eq!(drilled["root_ref"], json!(reference));
+
+    bench.run("click", json!({"ref_id": "@sgone:e1"}));
+    let failed = lines(&session);
+    let error = last(&failed, "ref.resolve.error");
+    assert_eq!((&error["ref"], &error["code"]), (&json!("@sgone:e1"), &json!("SNAPSHOT_NOT_FOUND")));
+    let ended = last(&failed, "command.end");
+    assert_eq!(
+        (&ended["ok"], &ended["code"], &ended["delivery"]),
+        (&json!(false), &json!("SNAPSHOT_NOT_FOUND"), &json!("not_delivered"))
+    );
+
+    bench.fake.now_be(|scene| scene.process = ProcessState::Exited);
+    bench.run("click", json!({"ref_id": reference}));
+    let stale = lines(&session);
+    assert_eq!(last(&stale, "ref.resolve.error")["details"]["kind"], "process_changed");
+    assert_eq!(last(&stale, "command.end")["kind"], "process_changed");
+    bench.fake.now_be(|scene| scene.process = ProcessState::Running);
+
+    bench.fake.now_be(|scene| {
+        for id in 0..scene.tree.len() as u32 {
+            scene.tree.node_mut(id).states.insert(State::Disabled);
+        }
+    });
+    bench.run("click", json!({"ref_id": reference, "timeout_ms": 200}));
+    let blocked = lines(&session);
+    let error = last(&blocked, "actionability.check.error");
+    assert_eq!((&error["ref"], &error["code"]), (&json!(reference), &json!("TIMEOUT")));
+    assert_eq!(error["details"]["kind"], "actionability_timeout");
+    assert!(error["details"]["last_report"]["checks"].is_array(), "{error}");
+    assert_eq!(error["message"], json!({"redacted": true}), "it names the element");
+    assert!(!events(&session).contains(&"action.dispatch.error".to_owned()));
+}
+
+/// Everything that can be said of the desktop is said once; none of its words is in the trace, in whatever field.
+#[test]
+fn no_text_of_the_screen_or_of_the_caller_is_in_a_trace() {
+    let mut bench = Bench::new("trace-redacted");
+    let session = bench.begin(json!({}));
+    let send = bench.reference("Send");
+    let search = bench.reference("Search");
+    for (name, arguments) in [
+        ("click", json!({"ref_id": send})),
+        ("type", json!({"ref_id": search, "text": "t0p-s3cret"})),
+        ("set-value", json!({"ref_id": search, "value": "t0p-s3cret"})),
+        ("select", json!({"ref_id": search, "value": "t0p-s3cret"})),
+        ("find", json!({"app": "Mail", "name": "t0p-s3cret"})),
+        ("find", json!({"app": "t0p-s3cret"})),
+        ("get", json!({"ref_id": search, "property": "value"})),
+        ("wait", json!({"element": send, "predicate": "value", "value": "t0p-s3cret", "timeout": 100})),
+        ("wait", json!({"text": "t0p-s3cret", "app": "Mail", "timeout": 100})),
+        ("wait", json!({"window": "t0p-s3cret", "timeout": 100})),
+        ("launch", json!({"app": "t0p-s3cret"})),
+        ("snapshot", json!({"app": "No Such Name"})),
+        ("list-windows", json!({})),
+        ("focus-window", json!({"title": "t0p-s3cret"})),
+        ("close-app", json!({"app": "t0p-s3cret"})),
+        ("batch", json!({"json": "[{\"command\":\"find\",\"args\":{\"t0p-s3cret\":1}}]"})),
+    ] {
+        bench.run(name, arguments);
+    }
+    bench.options.headed = true;
+    bench.run("press", json!({"combo": "a", "app": "Mail"}));
+    bench.run("type", json!({"ref_id": search, "text": "t0p-s3cret"}));
+    bench.options.headed = false;
+    for state in [State::Hidden, State::Disabled, State::Offscreen] {
+        bench.fake.now_be(|scene| {
+            for id in 0..scene.tree.len() as u32 {
+                scene.tree.node_mut(id).states.insert(state);
+            }
+        });
+        bench.run("click", json!({"ref_id": send, "timeout_ms": 150}));
+    }
+    for code in ErrorCode::ALL {
+        bench.fake.now_be(|scene| scene.failing = Some(*code));
+        bench.run("click", json!({"ref_id": send, "timeout_ms": 150}));
+    }
+    bench.options.wait_for = Some("button:t0p-s3cret".to_owned());
+    bench.options.wait_timeout_ms = Some(100);
+    bench.fake.now_be(|scene| scene.failing = None);
+    bench.run("click", json!({"ref_id": search}));
+    bench.run("snapshot", json!({"app": "Mail"}));
+    let text = all_text(&session);
+    assert!(lines(&session).len() > 100);
+    for word in SCREEN {
+        assert!(!text.contains(word), "{word} in {:?}", text.lines().find(|line| line.contains(word)));
+    }
+}
+
+#[test]
+fn a_panic_still_ends_its_command() {
+    let mut bench = Bench::new("trace-panic");
+    let session = bench.begin(json!({}));
+    bench.fake.panics.set(true);
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    bench.error("list-apps", json!({}), "INTERNAL", None, "not_delivered");
+    std::panic::set_hook(hook);
+    let lines = lines(&session);
+    let ended = last(&lines, "command.end");
+    assert_eq!(
+        (&ended["command"], &ended["ok"], &ended["code"], &ended["delivery"]),
+        (&json!("list-apps"), &json!(false), &json!("INTERNAL"), &json!("not_delivered"))
+    );
+    assert_eq!(std::fs::read_dir(session.join("liveness")).unwrap().count(), 0, "nobody is at work there");
+}
+
+#[test]
+fn a_strict_trace_needs_a_place_to_write() {
+    let mut bench = Bench::new("trace-strict");
+    bench.options.trace_strict = true;
+    bench.error("list-apps", json!({}), "INVALID_ARGS", None, "not_delivered");
+    bench.options.session = Some("namespace".to_owned());
+    bench.error("list-apps", json!({}), "INVALID_ARGS", None, "not_delivered");
+    bench.options.trace = Some(bench.folder().join("none/file"));
+    bench.error("list-apps", json!({}), "INVALID_ARGS", None, "not_delivered");
+    bench.options.trace = Some(bench.folder().join("file"));
+    bench.data("list-apps", json!({}));
+    bench.options.trace = None;
+    bench.options.trace_strict = false;
+
+    let session = bench.begin(json!({"no_trace": true}));
+    bench.options.trace_strict = true;
+    bench.error("list-apps", json!({}), "INVALID_ARGS", None, "not_delivered");
+    bench.options.trace_strict = false;
+    bench.data("list-apps", json!({}));
+    assert!(!session.join("trace").exists());
+
+    let session = bench.begin(json!({}));
+    bench.options.trace_strict = true;
+    bench.data("list-apps", json!({}));
+    // What is in the way of writing is an error now, and was a warning before.
+    std::fs::rename(session.join("trace"), session.join("moved")).unwrap();
+    symlink(session.join("moved"), session.join("trace")).unwrap();
+    bench.error("list-apps", json!({}), "INTERNAL", None, "not_delivered");
+    bench.options.trace_strict = false;
+    bench.data("list-apps", json!({}));
+}
+
+#[test]
+fn the_file_of_the_flag_goes_before_the_segment() {
+    let mut bench = Bench::new("trace-flag");
+    let session = bench.begin(json!({}));
+    let path = bench.folder().join("trace.jsonl");
+    bench.options.trace = Some(path.clone());
+    bench.data("list-apps", json!({}));
+    assert!(!session.join("trace").exists());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&first["event"], &first["session_id"]),
+        (&json!("trace.meta"), &json!(bench.options.session))
+    );
+    assert_eq!(text.lines().count(), 3);
+}
+
+/// A disk that is full after the application was reached: what was delivered stays delivered.
+#[test]
+fn a_trace_that_fails_after_the_deed_does_not_undo_it() {
+    let mut bench = Bench::new("trace-late");
+    let reference = bench.reference("Send");
+    // Anything may be opened for writing here, and nothing can be written.
+    bench.options.trace_strict = true;
+    bench.options.trace = Some(bench.folder().join("file"));
+    let file = bench.folder().join("file");
+    std::fs::write(&file, "{}\n").unwrap();
+    let full = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
+    full.set_len(crate::trace::MAX_FILE + 1).unwrap();
+    let error = bench.error("click", json!({"ref_id": reference}), "INTERNAL", None, "not_delivered");
+    assert_eq!(error["message"], "the trace could not be written");
+    bench.fake.on_perform(Box::new(move || full.set_len(crate::trace::MAX_FILE + 1).unwrap()));
+    std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(0).unwrap();
+    bench.error("click", json!({"ref_id": reference}), "INTERNAL", None, "delivered_unverified");
+}
+
+#[test]
+fn entries_of_a_batch_write_where_their_session_says() {
+    let mut bench = Bench::new("trace-batch");
+    let other = bench.begin(json!({}));
+    let other_id = bench.options.session.clone().unwrap();
+    let session = bench.begin(json!({}));
+    let entries = json!([
+        {"command": "list-apps"},
+        {"command": "list-windows", "session": other_id},
+        {"command": "session", "args": {"action": "list"}},
+    ]);
+    let data = bench.data("batch", json!({"json": entries.to_string()}));
+    assert_eq!(data["results"][2]["data"]["sessions"].as_array().unwrap().len(), 2, "{data}");
+    let commands = |session: &Path| -> Vec<String> {
+        lines(session)
+            .iter()
+            .filter(|line| line["event"] == "command.start")
+            .map(|line| line["command"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(commands(&session), ["batch", "list-apps", "session"]);
+    assert_eq!(commands(&other), ["list-windows"]);
+    let mut numbers: Vec<u64> =
+        lines(&session).iter().chain(&lines(&other)).map(|line| line["seq"].as_u64().unwrap()).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(
+        numbers.len(),
+        lines(&session).len() + lines(&other).len(),
+        "numbers are those of the process"
+    );
+}
