@@ -17,8 +17,9 @@ use agent_desktop_testkit::golden::{blocks, table};
 use crate::act::{self, dispatch, evidence};
 use crate::commands::{
     batch, close_app, drag, find, focus_window, launch, mouse_click, mouse_wheel, scroll, set_value,
-    snapshot, type_text, wait, window_change,
+    snapshot, trace as trace_command, type_text, wait, window_change,
 };
+use crate::trace::export;
 use crate::{context, lease, observe, picture, pointer, resolve, session, store, trace, wait_for};
 
 fn code(word: &str) -> String {
@@ -303,6 +304,18 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("what happened more recently keeps a session", ms(session::RECENT)),
                 ("bytes of a trace file", trace::MAX_FILE.to_string()),
                 ("bytes of a line of a trace", trace::MAX_EVENT.to_string()),
+                ("the same, to be read", trace::read::MAX_LINE.to_string()),
+                ("bytes of all segments that are read, the newest first", trace::read::MAX_TOTAL.to_string()),
+                ("segments and warnings that are listed", trace::read::MAX_LISTED.to_string()),
+                ("events of `trace show`, unless `--limit` says otherwise", trace_command::SHOWN.to_string()),
+                (
+                    "events of `trace export`, unless `--limit` says otherwise",
+                    trace_command::EXPORTED.to_string(),
+                ),
+                (
+                    "bytes of an exported page: data, pictures among them, the rest",
+                    format!("{}, {}, {}", export::MAX_DATA, export::MAX_PICTURES, export::MAX_PAGE),
+                ),
                 ("pixels of a picture", picture::MAX_PIXELS.to_string()),
                 ("bytes of a PNG", picture::MAX_PNG.to_string()),
             ],

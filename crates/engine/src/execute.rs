@@ -106,7 +106,7 @@ fn prepare_and_run(
     let store = Store::new(options)?;
     *session = Session::enter(&store);
     let session = session.as_ref();
-    *trace = Trace::open(options, store.session(), session, false)?;
+    *trace = Trace::open(options, store.session(), session, matches!(command, Command::Trace(_)))?;
     trace.write("command.start", &[("command", Field::Text(command.name()))])?;
 
     let (timeout_ms, default_ms) = command.timeout();

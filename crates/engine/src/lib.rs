@@ -6,6 +6,7 @@
 
 pub mod act;
 pub mod action_reply;
+pub(crate) mod artifacts;
 #[cfg(test)]
 mod command_tests;
 pub mod commands;

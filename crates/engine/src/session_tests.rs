@@ -426,3 +426,122 @@ fn entries_of_a_batch_write_where_their_session_says() {
         "numbers are those of the process"
     );
 }
+
+/// What stands in the page as data.
+fn data_of(page: &str) -> Value {
+    let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+    let length = page[start..].find("</script>").unwrap();
+    serde_json::from_str(&page[start..start + length]).unwrap()
+}
+
+#[test]
+fn a_trace_is_shown_in_order_and_in_part() {
+    let mut bench = Bench::new("trace-show");
+    for arguments in [json!({"action": "show"}), json!({"action": "export"})] {
+        bench.error("trace", arguments.clone(), "INVALID_ARGS", None, "not_delivered");
+        bench.options.session = Some("namespace".to_owned());
+        bench.error("trace", arguments, "INVALID_ARGS", None, "not_delivered");
+        bench.options.session = None;
+    }
+    for wrong in [
+        json!({}),
+        json!({"action": "show", "out": "x"}),
+        json!({"action": "export", "event": "x"}),
+        json!({"action": "list"}),
+    ] {
+        assert!(crate::Command::decode("trace", wrong.clone()).is_err(), "{wrong}");
+    }
+    let session = bench.begin(json!({}));
+    bench.error("trace", json!({"action": "show"}), "INVALID_ARGS", None, "not_delivered");
+    let reference = bench.reference("Send");
+    bench.data("click", json!({"ref_id": reference}));
+    let written = lines(&session).len();
+
+    let all = bench.data("trace", json!({"action": "show"}));
+    assert_eq!(lines(&session).len(), written, "looking does not lengthen it");
+    assert_eq!((&all["total_events"], &all["returned_events"]), (&json!(written - 1), &json!(written - 1)));
+    assert_eq!((&all["truncated"], &all["session_id"]), (&json!(false), &json!(bench.options.session)));
+    assert!(all.get("matched_events").is_none() && all.get("warnings").is_none(), "{all}");
+    let segment = &all["segments"][0];
+    assert_eq!((&segment["schema"], &segment["event_count"]), (&json!(1), &json!(written - 1)));
+    let shown: Vec<&Value> = all["events"].as_array().unwrap().iter().collect();
+    let names = |events: &[&Value]| -> Vec<String> {
+        events.iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&shown), events(&session)[1..]);
+    assert!(shown.iter().all(|event| event["segment"] == segment["segment"] && event["writer_pid"].is_u64()));
+
+    let some = bench.data("trace", json!({"action": "show", "event": "command.", "limit": 3}));
+    assert_eq!(
+        (&some["matched_events"], &some["returned_events"], &some["truncated"]),
+        (&json!(4), &json!(3), &json!(true))
+    );
+    assert_eq!(some["events"][2]["command"], "click");
+    let none = bench.data("trace", json!({"action": "show", "event": "nothing", "limit": 0}));
+    assert_eq!((&none["matched_events"], &none["events"]), (&json!(0), &json!([])));
+
+    bench.data("session", json!({"action": "end"}));
+    assert_eq!(bench.data("trace", json!({"action": "show", "limit": 1}))["events"][0]["command"], "session");
+    bench.options.format = crate::Format::Outline;
+    let text = bench.text("trace", json!({"action": "show", "event": "command.end"}));
+    assert!(text.lines().nth(1).unwrap().contains("command.end click ok delivered_"), "{text}");
+}
+
+#[test]
+fn a_trace_becomes_a_private_page() {
+    let mut bench = Bench::new("trace-export");
+    let session = bench.begin(json!({"name": "</script><script>alert(1)</script>"}));
+    let reference = bench.reference("Send");
+    bench.data("click", json!({"ref_id": reference}));
+    bench.run("click", json!({"ref_id": "@sgone:e1"}));
+    let data = bench.data("trace", json!({"action": "export"}));
+    let id = bench.options.session.clone().unwrap();
+    let path = session.join(format!("trace-{id}.html"));
+    assert_eq!(data["path"], json!(path.display().to_string()));
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!((&data["bytes"], &data["truncated"]), (&json!(page.len()), &json!(false)));
+    assert_eq!((&data["screenshots_embedded"], &data["screenshots_skipped"]), (&json!(0), &json!(0)));
+    assert!(!page.contains("alert(1)</script>"), "the name is no markup");
+    let inner = data_of(&page);
+    assert_eq!(inner["session"]["name"], "</script><script>alert(1)</script>");
+    let steps: Vec<(&Value, &Value)> =
+        inner["steps"].as_array().unwrap().iter().map(|step| (&step["command"], &step["ok"])).collect();
+    assert_eq!(
+        steps,
+        [
+            (&json!("snapshot"), &json!(true)),
+            (&json!("click"), &json!(true)),
+            (&json!("click"), &json!(false))
+        ]
+    );
+    let click = &inner["steps"][1];
+    assert_eq!(
+        (&click["ref"], &click["role"], &click["labels"]),
+        (&json!(reference), &json!("button"), &json!(["press"]))
+    );
+    assert!(click["delivery"].as_str().unwrap().starts_with("delivered"));
+    // Nothing of the screen was kept, so nothing of it is shown.
+    for word in SCREEN {
+        assert!(!page.contains(word), "{word}");
+    }
+
+    let out = bench.folder().join("run.html");
+    let data = bench.data("trace", json!({"action": "export", "out": out, "limit": 2}));
+    assert_eq!((&data["event_count"], &data["truncated"]), (&json!(2), &json!(true)));
+    assert_eq!(data_of(&std::fs::read_to_string(&out).unwrap())["events"].as_array().unwrap().len(), 2);
+    let link = bench.folder().join("link.html");
+    symlink(&out, &link).unwrap();
+    bench.error("trace", json!({"action": "export", "out": link}), "INVALID_ARGS", None, "not_delivered");
+    std::fs::remove_file(&path).unwrap();
+    symlink(&out, &path).unwrap();
+    bench.error("trace", json!({"action": "export"}), "INTERNAL", None, "not_delivered");
+    // A file that has something else in it is no page, and no path that is named in a trace is followed.
+    let stray = session.join("trace/1-1.jsonl");
+    std::fs::write(&stray, "{\"event\":\"action.artifacts\",\"screenshot_pre\":\"../session.json\"}\n")
+        .unwrap();
+    std::fs::set_permissions(&stray, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let data = bench.data("trace", json!({"action": "export"}));
+    assert_eq!((&data["screenshots_embedded"], &data["screenshots_skipped"]), (&json!(0), &json!(1)));
+}

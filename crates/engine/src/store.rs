@@ -457,7 +457,7 @@ fn encode(map: &RefMap) -> Result<String> {
     Ok(text)
 }
 
-fn decode(bytes: &[u8], place: &Path) -> Result<RefMap> {
+pub(crate) fn decode(bytes: &[u8], place: &Path) -> Result<RefMap> {
     let corrupt = |detail: String| {
         Error::internal(format!("the stored refs in {} are damaged", place.display()))
             .platform_detail(detail)

@@ -268,6 +268,7 @@ commands! {
     "wait" wait::Wait, Effects::READS, timeout: wait::WAIT_MS;
     "batch" batch::Batch, Effects::NONE.changing(), timeout_ms: batch::BATCH_MS;
     "session" session::Session, Effects::NONE.changing();
+    "trace" trace::Trace, Effects::NONE.changing();
     "status" status::Status, Effects::NONE;
     "permissions" permissions::Permissions, Effects::NONE;
     "version" version::Version, Effects::NONE;

@@ -4,6 +4,10 @@
 //! our own words, refs, ids, codes and numbers are kept; text from the screen or from the caller never gets into a trace,
 //! not within a message either. Reading is in `read.rs`, what a trace means in `steps.rs`, the page in `export.rs`.
 
+pub(crate) mod export;
+pub(crate) mod read;
+pub(crate) mod steps;
+
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
