@@ -20,7 +20,7 @@ use crate::commands::{
     snapshot, trace as trace_command, type_text, wait, window_change,
 };
 use crate::trace::export;
-use crate::{context, lease, observe, picture, pointer, resolve, session, store, trace, wait_for};
+use crate::{artifacts, context, lease, observe, picture, pointer, resolve, session, store, trace, wait_for};
 
 fn code(word: &str) -> String {
     format!("`{word}`")
@@ -234,6 +234,8 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("`close-app`: for listing what is open when it did not end", ms(close_app::EXPLAIN)),
                 ("lease: between two attempts at the file", ms(lease::FILE_POLL)),
                 ("lease: between two attempts inside a process", ms(lease::PROCESS_POLL)),
+                ("a picture before or after an action", ms(artifacts::CAPTURE)),
+                ("what the picture before leaves to the action", ms(artifacts::DISPATCH)),
                 ("lock of the store", ms(store::LOCK_TIMEOUT)),
                 ("lock of the trace file", ms(trace::LOCK_TIMEOUT)),
             ],
@@ -304,7 +306,10 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("what happened more recently keeps a session", ms(session::RECENT)),
                 ("bytes of a trace file", trace::MAX_FILE.to_string()),
                 ("bytes of a line of a trace", trace::MAX_EVENT.to_string()),
-                ("the same, to be read", trace::read::MAX_LINE.to_string()),
+                ("pictures of a session", artifacts::MAX_PICTURES.to_string()),
+                ("bytes of all of them", artifacts::MAX_PICTURE_BYTES.to_string()),
+                ("bytes of all copies of refs of a session", artifacts::MAX_MAP_BYTES.to_string()),
+                ("bytes of a line, to be read", trace::read::MAX_LINE.to_string()),
                 ("bytes of all segments that are read, the newest first", trace::read::MAX_TOTAL.to_string()),
                 ("segments and warnings that are listed", trace::read::MAX_LISTED.to_string()),
                 ("events of `trace show`, unless `--limit` says otherwise", trace_command::SHOWN.to_string()),

@@ -44,7 +44,7 @@ pub(crate) struct Fake {
     on_launch: RefCell<Option<Change>>,
     on_close: RefCell<Option<Change>>,
     on_focus: RefCell<Option<Change>>,
-    on_perform: RefCell<Option<Box<dyn FnOnce()>>>,
+    on_perform: RefCell<Option<Change>>,
     pub(crate) inputs: RefCell<Vec<Input>>,
     pub(crate) panics: Cell<bool>,
     calls: Cell<u64>,
@@ -161,8 +161,8 @@ impl Fake {
         *self.on_close.borrow_mut() = Some(Box::new(change));
     }
 
-    pub(crate) fn on_perform(&self, hook: Box<dyn FnOnce()>) {
-        *self.on_perform.borrow_mut() = Some(hook);
+    pub(crate) fn on_perform(&self, change: impl FnOnce(&mut Scene) + 'static) {
+        *self.on_perform.borrow_mut() = Some(Box::new(change));
     }
 
     pub(crate) fn on_focus(&self, change: impl FnOnce(&mut Scene) + 'static) {
@@ -299,9 +299,7 @@ impl Platform for Fake {
     }
     fn perform(&self, _: &Handle, _: &Operation, _: Deadline) -> Result<Performed> {
         self.call()?;
-        if let Some(hook) = self.on_perform.take() {
-            hook();
-        }
+        self.trigger(&self.on_perform);
         Ok(Performed::Done { label: "press", native: "click".to_owned() })
     }
     fn input(&self, input: &Input, _: Deadline) -> Result<usize> {

@@ -12,6 +12,7 @@ use agent_desktop_core::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::artifacts;
 use crate::log;
 use crate::private_files::{Directory, FileLock};
 use crate::store::{self, Store, check_session_id};
@@ -251,6 +252,11 @@ pub(crate) fn end(store: &Store, id: &str) -> Result<u64> {
     let ended_at = unix_ms().max(manifest.created_at);
     manifest.ended_at = Some(ended_at);
     manifest.write(&directory)?;
+    if manifest.artifacts == Artifacts::Full
+        && let Err(error) = artifacts::drop_copied(&directory)
+    {
+        log::warn(format_args!("snapshots stay beside their copies: {}", error.message()));
+    }
     Ok(ended_at)
 }
 

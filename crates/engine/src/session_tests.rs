@@ -158,6 +158,7 @@ fn an_action_is_in_the_trace_step_by_step() {
             "actionability.check.ok",
             "action.dispatch.start",
             "action.dispatch.ok",
+            "action.artifacts",
             "command.end",
         ]
     );
@@ -389,7 +390,7 @@ fn a_trace_that_fails_after_the_deed_does_not_undo_it() {
     full.set_len(crate::trace::MAX_FILE + 1).unwrap();
     let error = bench.error("click", json!({"ref_id": reference}), "INTERNAL", None, "not_delivered");
     assert_eq!(error["message"], "the trace could not be written");
-    bench.fake.on_perform(Box::new(move || full.set_len(crate::trace::MAX_FILE + 1).unwrap()));
+    bench.fake.on_perform(move |_| full.set_len(crate::trace::MAX_FILE + 1).unwrap());
     std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(0).unwrap();
     bench.error("click", json!({"ref_id": reference}), "INTERNAL", None, "delivered_unverified");
 }
@@ -544,4 +545,120 @@ fn a_trace_becomes_a_private_page() {
     std::fs::remove_file(&path).unwrap();
     let data = bench.data("trace", json!({"action": "export"}));
     assert_eq!((&data["screenshots_embedded"], &data["screenshots_skipped"]), (&json!(0), &json!(1)));
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn pictures_before_and_after_are_those_of_the_window() {
+    let mut bench = Bench::new("artifacts");
+    let session = bench.begin(json!({"screenshots": true}));
+    let reference = bench.reference("Send");
+    bench.data("click", json!({"ref_id": reference}));
+    let all = lines(&session);
+    let kept = last(&all, "action.artifacts");
+    let [before, after] = ["screenshot_pre", "screenshot_post"].map(|field| kept[field].as_str().unwrap());
+    assert!(before.ends_with("-pre.png") && after.ends_with("-post.png"), "{kept}");
+    for path in [before, after] {
+        let file = session.join("trace").join(path);
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let decoder = png::Decoder::new(std::io::BufReader::new(std::fs::File::open(file).unwrap()));
+        let reader = decoder.read_info().unwrap();
+        assert_eq!((reader.info().width, reader.info().height), (400, 200), "the window, not the display");
+    }
+    assert_eq!(kept["target"], json!([0.1, 0.0, 0.1, 0.2]), "20,0 20x20 of 200x100");
+    let usage: Value =
+        serde_json::from_slice(&std::fs::read(session.join("trace/.artifact-usage.json")).unwrap()).unwrap();
+    assert_eq!(usage["screenshots"], 2);
+    // The refs too, and anew when a drill adds some.
+    let id = reference.trim_start_matches('@').split(':').next().unwrap();
+    let copy = session.join("trace/refmaps").join(format!("{id}.json"));
+    let stored = session.join("snapshots").join(id).join("refmap.json");
+    assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(&stored).unwrap());
+    bench.data("snapshot", json!({"root": reference}));
+    assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(&stored).unwrap());
+    bench.data("find", json!({"app": "Mail", "role": "button"}));
+    assert_eq!(files(&session.join("trace/refmaps")).len(), 2);
+
+    let data = bench.data("trace", json!({"action": "export"}));
+    assert_eq!((&data["screenshots_embedded"], &data["screenshots_skipped"]), (&json!(2), &json!(0)));
+    assert!(data.get("warnings").is_none(), "{data}");
+    let page = data_of(&std::fs::read_to_string(data["path"].as_str().unwrap()).unwrap());
+    let tree = page["trees"][id].as_array().unwrap();
+    assert!(tree.iter().any(|node| node["name"] == "Send" && node["role"] == "button"), "{tree:?}");
+    assert!(page["images"][before].is_string());
+
+    bench.data("session", json!({"action": "end"}));
+    assert!(!stored.exists() && copy.exists(), "there is a copy");
+    bench.data("trace", json!({"action": "export"}));
+}
+
+#[test]
+fn what_is_not_kept_is_said_with_its_reason() {
+    let mut bench = Bench::new("artifacts-skipped");
+    let skipped = |lines: &[Value]| last(lines, "action.artifacts").clone();
+    let flag = bench.folder().join("flag.jsonl");
+    let reference = bench.reference("Send");
+    bench.options.trace = Some(flag.clone());
+    bench.data("click", json!({"ref_id": reference}));
+    let text = std::fs::read_to_string(&flag).unwrap();
+    let flagged: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(skipped(&flagged)["skipped"], "no_session");
+    bench.options.trace = None;
+
+    let session = bench.begin(json!({}));
+    let reference = bench.reference("Send");
+    bench.data("click", json!({"ref_id": reference}));
+    assert_eq!(skipped(&lines(&session))["skipped"], "disabled");
+    assert_eq!(files(&session.join("trace")).len(), 1);
+
+    let session = bench.begin(json!({"screenshots": true}));
+    let reference = bench.reference("Send");
+    // A window that closes by the click has no picture after it.
+    let windows = bench.fake.scene.borrow().windows.clone();
+    bench.fake.on_perform(|scene| scene.windows.clear());
+    bench.data("click", json!({"ref_id": reference}));
+    let event = skipped(&lines(&session));
+    assert!(event["screenshot_pre"].is_string(), "{event}");
+    assert_eq!(event["skipped_post"], "exact_target_unavailable");
+
+    let session = bench.begin(json!({"screenshots": true}));
+    bench.fake.now_be(|scene| scene.windows = windows);
+    let reference = bench.reference("Send");
+    bench.data("click", json!({"ref_id": reference, "timeout_ms": 90}));
+    let event = skipped(&lines(&session));
+    assert_eq!(event["skipped_pre"], "dispatch_budget", "{event}");
+
+    // Budgets that are used up, for pictures and for refs.
+    let usage = json!({"screenshots": 200, "screenshot_bytes": 1, "refmap_bytes": 64 * 1024 * 1024});
+    std::fs::write(session.join("trace/.artifact-usage.json"), usage.to_string()).unwrap();
+    let reference = bench.reference("Send");
+    bench.data("click", json!({"ref_id": reference}));
+    let all = lines(&session);
+    let event = skipped(&all);
+    assert_eq!(
+        (&event["skipped_pre"], &event["skipped_post"]),
+        (&json!("count_budget"), &json!("count_budget"))
+    );
+    let refs = last(&all, "action.artifacts.refmap_skipped");
+    assert_eq!(refs["skipped"], "budget");
+    assert!(reference.contains(refs["snapshot_id"].as_str().unwrap()));
+}
+
+/// An action that is refused leaves a picture of what it was refused on.
+#[test]
+fn a_failure_has_its_picture() {
+    let mut bench = Bench::new("artifacts-failure");
+    let session = bench.begin(json!({"screenshots": true}));
+    let reference = bench.reference("Search");
+    bench.run("click", json!({"ref_id": reference}));
+    let all = lines(&session);
+    let event = last(&all, "action.artifacts");
+    assert!(event["screenshot_pre"].is_string() && event.get("screenshot_post").is_none(), "{event}");
 }

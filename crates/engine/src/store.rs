@@ -203,15 +203,27 @@ impl Store {
     /// # Errors
     /// `INVALID_ARGS` for what is no id, `SNAPSHOT_NOT_FOUND`, `INTERNAL` when the file is not what we wrote.
     pub fn load(&self, id: &str) -> Result<RefMap> {
-        refs::check_snapshot_id(id)?;
-        let directory = self.base(false)?.map(|base| base.child(SNAPSHOTS, false)).transpose()?.flatten();
-        let directory = directory.map(|snapshots| snapshots.child(id, false)).transpose()?.flatten();
+        let directory = self.snapshot(id)?;
         let text =
             directory.as_ref().map(|directory| directory.read(MAP, MAX_MAP_BYTES)).transpose()?.flatten();
         match (text, directory) {
             (Some(text), Some(directory)) => decode(&text, directory.path()),
             _ => Err(self.not_found(id)),
         }
+    }
+
+    /// The map of a snapshot as it is stored, if it is.
+    pub(crate) fn text(&self, id: &str) -> Result<Option<Vec<u8>>> {
+        self.snapshot(id)?
+            .map(|directory| directory.read(MAP, MAX_MAP_BYTES))
+            .transpose()
+            .map(Option::flatten)
+    }
+
+    fn snapshot(&self, id: &str) -> Result<Option<Directory>> {
+        refs::check_snapshot_id(id)?;
+        let snapshots = self.base(false)?.map(|base| base.child(SNAPSHOTS, false)).transpose()?.flatten();
+        snapshots.map(|snapshots| snapshots.child(id, false)).transpose().map(Option::flatten)
     }
 
     /// Changes the map of a snapshot under the lock. When `change` fails, nothing is written.

@@ -25,6 +25,7 @@ use agent_desktop_core::state::State;
 use agent_desktop_core::tree::Node;
 
 use crate::action_reply::{ActionReply, Details};
+use crate::artifacts::Pictures;
 use crate::context::Context;
 use crate::lease::Lease;
 use crate::resolve::{self, Loaded, Resolved};
@@ -105,22 +106,26 @@ pub fn run(
     let name = loaded.target.to_string();
     let labels = [("ref", Field::Text(&name)), ("action", Field::Text(action.as_str()))];
     let mut waited = Waited::default();
-    let Ready { resolved, report, lease, leased_at } =
+    let Ready { resolved, report, lease, leased_at, pictures } =
         make_ready(context, &loaded, action, context.options.headed, true, &mut waited)?;
     context.trace("action.dispatch.start", &labels)?;
     let performer = dispatch::Performer { context, loaded: &loaded, resolved: &resolved, report: &report };
     let done = performer.perform(request);
-    trace_dispatched(context, Some(&name), action, &done.as_ref().map(|done| done.steps.as_slice()))?;
+    let told =
+        trace_dispatched(context, Some(&name), action, &done.as_ref().map(|done| done.steps.as_slice()));
+    let held_ms = context.now().saturating_duration_since(leased_at).as_millis() as u64;
+    let contention = lease.as_ref().map_or(0, |lease| lease.contention_count);
+    drop(lease);
+    let told = told.and(pictures.map_or(Ok(()), |pictures| pictures.end(context, &loaded, Some(&resolved))));
+    // What went wrong with the action goes before what went wrong with its trace.
     let done = done?;
+    told?;
     let mut reply = ActionReply::new(action.as_str(), &done.steps);
     if has_post_state(action) {
         reply.post_state = done.after.as_ref().map(evidence::post_state);
     }
     reply.surfaces = done.surfaces.iter().map(SurfaceData::from).collect();
-    let held_ms = context.now().saturating_duration_since(leased_at).as_millis() as u64;
-    let contention = lease.as_ref().map_or(0, |lease| lease.contention_count);
     reply.details = details(&waited, contention, held_ms);
-    drop(lease);
     Ok(reply)
 }
 
@@ -130,6 +135,8 @@ struct Ready {
     report: Report,
     lease: Option<Lease>,
     leased_at: Instant,
+    /// With the lease: the picture before the action.
+    pictures: Option<Pictures>,
 }
 
 /// Waits until the element can be acted on, takes the lease if asked for, and looks at it once more. All of it is in the
@@ -145,17 +152,20 @@ fn make_ready(
     let name = loaded.target.to_string();
     let reference = ("ref", Field::Text(&name));
     context.trace("actionability.check.start", &[reference, ("action", Field::Text(action.as_str()))])?;
+    let mut pictures = None;
     let mut check = || {
         if !context.is_single_attempt {
             wait_until_actionable(context, loaded, action, waited)?;
         }
+        pictures = takes_lease.then(|| Pictures::before(context, loaded));
         let lease = if takes_lease { Some(context.take_lease()?) } else { None };
         let leased_at = context.now();
         let (resolved, report) = final_check(context, loaded, action, focus)?;
-        Ok(Ready { resolved, report, lease, leased_at })
+        Ok(Ready { resolved, report, lease, leased_at, pictures: None })
     };
     match check() {
-        Ok(ready) => {
+        Ok(mut ready) => {
+            ready.pictures = pictures;
             let facts = ready.report.facts();
             let mut fields = vec![reference, ("action", Field::Text(action.as_str()))];
             if let Fact::Map(entries) = &facts {
@@ -167,7 +177,12 @@ fn make_ready(
         Err(error) => {
             let mut fields = vec![reference];
             fields.extend(trace::failure(&error));
-            context.trace("actionability.check.error", &fields)?;
+            // What was found goes before what went wrong with the trace.
+            let _ = context.trace("actionability.check.error", &fields);
+            if takes_lease {
+                let pictures = pictures.unwrap_or_else(|| Pictures::before(context, loaded));
+                let _ = pictures.end(context, loaded, None);
+            }
             Err(error)
         }
     }

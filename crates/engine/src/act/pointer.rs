@@ -6,9 +6,10 @@ use agent_desktop_core::geometry::Point;
 use agent_desktop_core::platform::Window;
 
 use super::{Ready, Waited, make_ready};
+use crate::artifacts::Pictures;
 use crate::context::Context;
 use crate::lease::Lease;
-use crate::resolve;
+use crate::resolve::{self, Loaded, Resolved};
 
 /// A point that was seen to reach an element.
 pub struct Aim {
@@ -18,6 +19,8 @@ pub struct Aim {
     pub point: Point,
     /// The window the element is in.
     pub window: Window,
+    /// The picture before, if the window was focused.
+    pictures: Option<(Pictures, Loaded, Resolved)>,
     /// Held when the window was focused: keep it until the pointer has done its work.
     pub lease: Option<Lease>,
 }
@@ -36,9 +39,29 @@ pub fn aim(
     focus: bool,
 ) -> Result<Aim> {
     let loaded = resolve::load(context, reference, snapshot)?;
-    let Ready { resolved, report, lease, .. } =
+    let Ready { resolved, report, lease, pictures, .. } =
         make_ready(context, &loaded, action, focus, focus, &mut Waited::default())?;
     let bounds = resolved.node.bounds.unwrap_or_default();
     let point = report.verified_point.unwrap_or_else(|| bounds.center());
-    Ok(Aim { reference: loaded.target.to_string(), point, window: resolved.window, lease })
+    Ok(Aim {
+        reference: loaded.target.to_string(),
+        point,
+        window: resolved.window.clone(),
+        pictures: pictures.map(|pictures| (pictures, loaded, resolved)),
+        lease,
+    })
+}
+
+impl Aim {
+    /// The pointer has done its work: lets go of the lease, and takes the picture after it.
+    ///
+    /// # Errors
+    /// Those of [`Context::trace`].
+    pub fn end(self, context: &Context<'_>) -> Result<()> {
+        drop(self.lease);
+        match self.pictures {
+            Some((pictures, loaded, resolved)) => pictures.end(context, &loaded, Some(&resolved)),
+            None => Ok(()),
+        }
+    }
 }

@@ -163,8 +163,10 @@ impl Run for Drag {
             drop_delay_ms: self.drop_delay,
         };
         // Nothing is held while waiting.
-        drop(from);
         drop(lease);
+        if let Some(aim) = from {
+            aim.end(context)?;
+        }
         wait_for::finish(context, reply, window_id)
     }
 }

@@ -14,6 +14,7 @@ use agent_desktop_core::tree::{NodeId, Tree};
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run, lines};
+use crate::artifacts;
 use crate::context::{Context, Options};
 use crate::observe::{self, Observed, Target, parse_surface};
 use crate::resolve;
@@ -352,6 +353,7 @@ impl Run for Find {
         fields.push(("ref_count", Field::Number(map.entries.len() as u64)));
         fields.push(("snapshot_id", Field::Text(&snapshot_id)));
         context.trace("locator.resolve", &fields)?;
+        artifacts::keep_map(context, &snapshot_id)?;
         let nothing = if selected.total == 0 {
             let roles = || query::roles_present(tree).into_iter().map(Role::as_str).collect();
             Nothing { roles_present: query.role.map(|_| roles()), suggestion: self.advise(context, &query, &observed) }

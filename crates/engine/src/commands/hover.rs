@@ -69,7 +69,9 @@ impl Run for Hover {
             (Some(reference), _) => {
                 let aim = act::aim(context, reference, self.snapshot.as_deref(), Action::Hover, true)?;
                 context.dispatch(Some(&aim.reference), "hover", &Input::Move(aim.point))?;
-                (aim.point, Some(aim.window))
+                let (point, window) = (aim.point, aim.window.clone());
+                aim.end(context)?;
+                (point, Some(window))
             }
             (None, xy) => {
                 let point = parse_point(xy.as_deref().unwrap_or_default())?;
