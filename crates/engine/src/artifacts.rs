@@ -29,7 +29,7 @@ pub(crate) const MAX_PICTURE_BYTES: u64 = 128 * 1024 * 1024;
 /// Bytes of all copies of refs.
 pub(crate) const MAX_MAP_BYTES: u64 = 64 * 1024 * 1024;
 /// How long one picture may take.
-pub(crate) const CAPTURE: Duration = Duration::from_millis(1000);
+pub(crate) const CAPTURE: Duration = Duration::from_secs(1);
 /// What the picture before an action leaves to the action.
 pub(crate) const DISPATCH: Duration = Duration::from_millis(100);
 /// How long the ledger is waited for.
@@ -134,12 +134,21 @@ fn place(context: &Context<'_>) -> Result<Directory, Reason> {
     directory.ok_or("dir: INTERNAL".into())
 }
 
+/// A picture that was taken.
+#[derive(Debug)]
+struct Picture {
+    /// Path below the trace directory.
+    path: String,
+    /// What it shows of the desktop, if that is known.
+    whole: Option<Rect>,
+}
+
 /// The pictures around one action.
 #[derive(Debug)]
 pub(crate) struct Pictures {
     number: u64,
-    /// Path below the trace directory, or why there is none.
-    before: Result<String, Reason>,
+    /// The picture, or why there is none.
+    before: Result<Picture, Reason>,
     /// No picture is ever taken.
     is_off: bool,
 }
@@ -153,9 +162,16 @@ impl Pictures {
         let (before, is_off) = match place(context) {
             Err(reason) => (Err(reason), true),
             Ok(_) if left <= DISPATCH => (Err("dispatch_budget".into()), false),
-            Ok(trace) => {
-                (take(&context.within(CAPTURE.min(left - DISPATCH)), loaded, &trace, number, "pre"), false)
-            }
+            Ok(trace) => (
+                take(
+                    &context.within(CAPTURE.min(left.saturating_sub(DISPATCH))),
+                    loaded,
+                    &trace,
+                    number,
+                    "pre",
+                ),
+                false,
+            ),
         };
         Pictures { number, before, is_off }
     }
@@ -177,13 +193,14 @@ impl Pictures {
             }
             take(&context.within(CAPTURE), loaded, &place(context)?, self.number, "post")
         });
-        let target = sent.and_then(part);
+        let whole = self.before.as_ref().ok().and_then(|picture| picture.whole);
+        let target = sent.zip(whole).and_then(|(resolved, whole)| part(resolved, whole));
         fields.push(match &self.before {
-            Ok(path) => ("screenshot_pre", Field::Text(path)),
+            Ok(picture) => ("screenshot_pre", Field::Text(&picture.path)),
             Err(reason) => ("skipped_pre", Field::Text(reason)),
         });
         fields.extend(after.as_ref().map(|after| match after {
-            Ok(path) => ("screenshot_post", Field::Text(path)),
+            Ok(picture) => ("screenshot_post", Field::Text(&picture.path)),
             Err(reason) => ("skipped_post", Field::Text(reason)),
         }));
         fields.extend(target.as_ref().map(|target| ("target", Field::Fact(target))));
@@ -191,16 +208,15 @@ impl Pictures {
     }
 }
 
-/// Where the element is in its window: left, top, width and height, each as a part of the window's.
-fn part(resolved: &Resolved) -> Option<Fact> {
-    let (bounds, window) = (resolved.node.bounds?, resolved.window.bounds?);
-    let seen: Rect = window.intersection(&bounds)?;
+/// Where the element is in a picture: left, top, width and height, each as a part of the picture's.
+fn part(resolved: &Resolved, whole: Rect) -> Option<Fact> {
+    let seen: Rect = whole.intersection(&resolved.node.bounds?)?;
     let part = |length: f64, whole: f64| Fact::Float((length / whole * 1e4).round() / 1e4);
     Some(Fact::List(vec![
-        part(seen.x - window.x, window.width),
-        part(seen.y - window.y, window.height),
-        part(seen.width, window.width),
-        part(seen.height, window.height),
+        part(seen.x - whole.x, whole.width),
+        part(seen.y - whole.y, whole.height),
+        part(seen.width, whole.width),
+        part(seen.height, whole.height),
     ]))
 }
 
@@ -210,7 +226,7 @@ fn take(
     trace: &Directory,
     number: u64,
     moment: &str,
-) -> Result<String, Reason> {
+) -> Result<Picture, Reason> {
     // Not worth a picture that has no place.
     if let Some(reason) = Ledger::open(trace)?.refuses_picture(0) {
         return Err(reason);
@@ -232,7 +248,7 @@ fn take(
     let image =
         context.platform.capture(&CaptureTarget::Window(window.clone()), context.deadline).map_err(failed)?;
     // It may have been replaced while the pixels were read.
-    targets::recheck(context, window).map_err(|_| Reason::from("exact_target_unavailable"))?;
+    let window = targets::recheck(context, window).map_err(|_| Reason::from("exact_target_unavailable"))?;
     let png = picture::encode(&image).map_err(failed)?;
     let name = format!("{}-{number}-{moment}.png", trace::segment());
     keep(trace, SCREENS, &name, &png, |ledger, _| {
@@ -242,7 +258,7 @@ fn take(
         ledger.screenshot_bytes += bytes;
         refused
     })?;
-    Ok(format!("{SCREENS}/{name}"))
+    Ok(Picture { path: format!("{SCREENS}/{name}"), whole: picture::shown(&window, &image) })
 }
 
 /// Keeps a copy of the refs of a snapshot, in sessions that keep such.

@@ -2,12 +2,24 @@
 
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::Rect;
-use agent_desktop_core::platform::Image;
+use agent_desktop_core::platform::{Image, Window};
 
 /// Pixels that a picture may have.
 pub(crate) const MAX_PIXELS: u64 = 100_000_000;
 /// Bytes that a PNG may have.
 pub(crate) const MAX_PNG: usize = 64 * 1024 * 1024;
+
+/// What a picture of a window shows, in logical pixels of the desktop: its content, or that with the frame around it.
+///
+/// Systems differ in what belongs to a window; the shape of the picture tells.
+pub fn shown(window: &Window, image: &Image) -> Option<Rect> {
+    let fits = |area: &Rect| {
+        let (across, down) = (f64::from(image.width) / area.width, f64::from(image.height) / area.height);
+        // The same scale both ways, to a pixel.
+        ((across - down) * area.height.min(area.width)).abs() <= 1.0
+    };
+    window.frame.filter(fits).or(window.bounds)
+}
 
 /// Cuts `part` out of a picture that shows `whole`; both in logical pixels of the desktop.
 ///
@@ -85,6 +97,21 @@ mod tests {
         assert_eq!((part.width, part.height), (3, 3));
         assert_eq!(part.rgb[0], 8 + 2);
         assert!(crop(&image(8, 4), whole, Rect::from_pixels(0, 0, 50, 50)).is_err());
+    }
+
+    #[test]
+    fn the_shape_tells_whether_the_frame_is_in_the_picture() {
+        let app = crate::fake::app("Mail", 1);
+        let mut window = crate::fake::window("w-1", "Inbox", &app);
+        let (bounds, frame) = (Rect::from_pixels(10, 30, 200, 100), Rect::from_pixels(9, 5, 202, 126));
+        (window.bounds, window.frame) = (Some(bounds), Some(frame));
+        for (width, height, whole) in
+            [(200, 100, bounds), (400, 200, bounds), (202, 126, frame), (404, 252, frame)]
+        {
+            assert_eq!(shown(&window, &image(width, height)), Some(whole), "{width} x {height}");
+        }
+        window.frame = None;
+        assert_eq!(shown(&window, &image(1, 9)), Some(bounds));
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Screenshot {
         let image = context.platform.capture(&CaptureTarget::Window(window.clone()), context.deadline)?;
         // The window may have been replaced while the pixels were read; another one's are never returned.
         let after = targets::recheck(context, window)?;
-        let whole = after.bounds.or(window.bounds).unwrap_or(Rect {
+        let whole = picture::shown(&after, &image).or(window.bounds).unwrap_or(Rect {
             x: 0.0,
             y: 0.0,
             width: f64::from(image.width),

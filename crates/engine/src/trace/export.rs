@@ -195,13 +195,13 @@ fn file_name(path: &str) -> Option<&str> {
 fn trees<'a>(trace: &Directory, steps: &'a [Step]) -> BTreeMap<&'a str, Vec<TreeNode>> {
     let mut trees = BTreeMap::new();
     let Ok(Some(maps)) = trace.child(MAPS, false) else { return trees };
-    for id in steps.iter().filter_map(|step| step.snapshot_id.as_deref()) {
-        if trees.contains_key(id) || refs::check_snapshot_id(id).is_err() {
+    for id in steps.iter().flat_map(|step| [&step.snapshot_id, &step.taken]).flatten() {
+        if trees.contains_key(id.as_str()) || refs::check_snapshot_id(id).is_err() {
             continue;
         }
         let text = maps.read(&format!("{id}.json"), MAX_MAP_BYTES).ok().flatten();
         if let Some(map) = text.and_then(|text| store::decode(&text, maps.path()).ok()) {
-            trees.insert(id, tree(&map));
+            trees.insert(id.as_str(), tree(&map));
         }
     }
     trees

@@ -37,9 +37,12 @@ pub(crate) struct Step {
     /// What was sent, in our words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) labels: Vec<String>,
-    /// The snapshot that it took, or that its ref is from.
+    /// The snapshot that its ref is from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) snapshot_id: Option<String>,
+    /// The snapshot that it took last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) taken: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pre: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,7 +121,7 @@ impl Step {
                 self.delivery = word(&result["delivery"]).or(self.delivery.take());
             }
             "snapshot.saved" | "snapshot.root.saved" | "locator.resolve" => {
-                self.snapshot_id = text("snapshot_id").or(self.snapshot_id.take());
+                self.taken = text("snapshot_id").or(self.taken.take());
             }
             "action.artifacts" => {
                 self.pre = text("screenshot_pre").or(self.pre.take());
@@ -193,7 +196,8 @@ mod tests {
             (&["press".to_owned()][..], Some("delivered_verified"))
         );
         assert_eq!(click.events, [0, 2, 3, 5, 7]);
-        assert_eq!(steps[1].snapshot_id.as_deref(), Some("s9"));
+        assert_eq!((steps[1].snapshot_id.as_deref(), steps[1].taken.as_deref()), (None, Some("s9")));
+        assert_eq!(click.snapshot_id.as_deref(), Some("s1"));
     }
 
     #[test]
