@@ -523,3 +523,42 @@ fn a_manifest_that_cannot_be_used_is_a_warning() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("session.json"), "{output:?}");
     assert!(!manifest.parent().unwrap().join("trace").exists());
 }
+
+#[test]
+fn a_trace_is_shown_and_exported() {
+    let folder = Folder::new("trace-commands");
+    for arguments in [&["trace", "show"][..], &["trace", "export"], &["trace", "show", "--session", "none"]] {
+        assert_fails(&run(&folder, arguments), 1, "trace", "INVALID_ARGS");
+    }
+    assert_fails(&run(&folder, &["trace", "show", "--out", "x"]), 2, "unknown", "INVALID_ARGS");
+    let (_, value) = run(&folder, &["session", "start"]);
+    let id = value["data"]["session_id"].as_str().unwrap().to_owned();
+    run(&folder, &["version", "--session", &id]);
+    let (code, shown) = run(&folder, &["trace", "show", "--session", &id, "--limit", "1"]);
+    assert_eq!(
+        (code, &shown["data"]["truncated"], &shown["data"]["total_events"]),
+        (0, &true.into(), &2.into())
+    );
+    let event = &shown["data"]["events"][0];
+    assert_eq!((&event["event"], &event["command"]), (&"command.end".into(), &"version".into()));
+
+    let output = program(&folder)
+        .args(["trace", "export", "--session", &id, "--out", "run.html"])
+        .current_dir(&folder.0)
+        .output()
+        .unwrap();
+    let (code, exported) = envelope(&output);
+    assert_eq!((code, &exported["data"]["event_count"]), (0, &2.into()), "{exported}");
+    assert_eq!(folder.at("run.html").metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    symlink(folder.at("run.html"), folder.at("link.html")).unwrap();
+    let link = folder.at("link.html").into_os_string().into_string().unwrap();
+    assert_fails(
+        &run(&folder, &["trace", "export", "--session", &id, "--out", &link]),
+        1,
+        "trace",
+        "INVALID_ARGS",
+    );
+    let (_, exported) = run(&folder, &["trace", "export", "--session", &id]);
+    let path = exported["data"]["path"].as_str().unwrap();
+    assert!(path.ends_with(&format!("{id}/trace-{id}.html")) && Path::new(path).is_file(), "{path}");
+}
