@@ -5,6 +5,7 @@
 //! an action is delivered, where a pointer aims, and when a moving element counts as still. Not decided here: how often
 //! to look, and what is done in the end.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use crate::action::{Action, Capabilities, Capability};
@@ -153,9 +154,9 @@ impl Stability {
         let (status, reason) = if self.is_stable() {
             (Status::Pass, None)
         } else if self.moved && self.in_a_row < SAMPLES_NEEDED {
-            (Status::Fail, Some("it moves".to_owned()))
+            (Status::Fail, Some(Cow::Borrowed("it moves")))
         } else {
-            (Status::Unknown, Some("it was not watched long enough to tell whether it moves".to_owned()))
+            (Status::Unknown, Some(Cow::Borrowed("it was not watched long enough to tell whether it moves")))
         };
         let hint =
             (status != Status::Pass).then_some("wait until it stands still; a longer --timeout-ms does that");
@@ -263,7 +264,7 @@ pub struct Check {
     /// How it ended.
     pub status: Status,
     /// Why it did not pass, as the end of a sentence about the element: `it is disabled`.
-    pub reason: Option<String>,
+    pub reason: Option<Cow<'static, str>>,
     /// What is in the way.
     pub occluder: Option<Occluder>,
     /// The probes.
@@ -289,14 +290,14 @@ impl Check {
         }
     }
 
-    fn fails(name: CheckName, reason: impl Into<String>, hint: &'static str) -> Check {
+    fn fails(name: CheckName, reason: impl Into<Cow<'static, str>>, hint: &'static str) -> Check {
         Check { status: Status::Fail, reason: Some(reason.into()), hint: Some(hint), ..Check::new(name) }
     }
 
-    fn is_unknown(name: CheckName, reason: &str) -> Check {
+    fn is_unknown(name: CheckName, reason: &'static str) -> Check {
         Check {
             status: Status::Unknown,
-            reason: Some(reason.to_owned()),
+            reason: Some(Cow::Borrowed(reason)),
             hint: Some("retry; the application may be busy"),
             ..Check::new(name)
         }
@@ -328,7 +329,11 @@ impl Check {
         ];
         let mut add = |name: &str, fact: Fact| entries.push((name.to_owned(), fact));
         if let Some(reason) = &self.reason {
-            add("reason", reason.as_str().into());
+            let reason = match reason {
+                Cow::Borrowed(reason) => Fact::from(*reason),
+                Cow::Owned(reason) => Fact::from(reason.clone()),
+            };
+            add("reason", reason);
         }
         if let Some(occluder) = &self.occluder {
             let mut parts = vec![("role".to_owned(), Fact::from(occluder.role.as_str()))];

@@ -44,6 +44,7 @@ pub(crate) struct Fake {
     on_launch: RefCell<Option<Change>>,
     on_close: RefCell<Option<Change>>,
     on_focus: RefCell<Option<Change>>,
+    on_perform: RefCell<Option<Change>>,
     pub(crate) inputs: RefCell<Vec<Input>>,
     pub(crate) panics: Cell<bool>,
     calls: Cell<u64>,
@@ -138,6 +139,7 @@ impl Fake {
             on_launch: RefCell::default(),
             on_close: RefCell::default(),
             on_focus: RefCell::default(),
+            on_perform: RefCell::default(),
             inputs: RefCell::default(),
             panics: Cell::default(),
             calls: Cell::default(),
@@ -159,6 +161,10 @@ impl Fake {
 
     pub(crate) fn on_close(&self, change: impl FnOnce(&mut Scene) + 'static) {
         *self.on_close.borrow_mut() = Some(Box::new(change));
+    }
+
+    pub(crate) fn on_perform(&self, change: impl FnOnce(&mut Scene) + 'static) {
+        *self.on_perform.borrow_mut() = Some(Box::new(change));
     }
 
     pub(crate) fn on_focus(&self, change: impl FnOnce(&mut Scene) + 'static) {
@@ -303,6 +309,7 @@ impl Platform for Fake {
     }
     fn perform(&self, _: &Handle, _: &Operation, _: Deadline) -> Result<Performed> {
         self.call()?;
+        self.trigger(&self.on_perform);
         Ok(Performed::Done { label: "press", native: "click".to_owned() })
     }
     fn input(&self, input: &Input, _: Deadline) -> Result<usize> {

@@ -170,7 +170,7 @@ fn any_window(context: &Context<'_>, app: &App) -> Result<Window> {
 
 fn candidate(surface: &Surface) -> Fact {
     facts([
-        ("id", surface.id.as_str().into()),
+        ("id", surface.id.clone().into()),
         ("type", surface.kind.into()),
         ("title", surface.title.clone().unwrap_or_default().into()),
     ])

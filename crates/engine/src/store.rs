@@ -26,10 +26,13 @@ use crate::log;
 use crate::private_files::{Directory, is_temporary};
 use crate::wire::Bounds;
 
-const SNAPSHOTS: &str = "snapshots";
+/// The directory of the maps.
+pub(crate) const SNAPSHOTS: &str = "snapshots";
 const MAP: &str = "refmap.json";
+const SESSIONS: &str = "sessions";
 const LATEST: &str = "latest_snapshot_id";
-const LOCK: &str = "refstore.lock";
+/// The lock of writers.
+pub(crate) const LOCK: &str = "refstore.lock";
 /// Bytes that the pointer to the latest snapshot may have.
 pub(crate) const MAX_LATEST: usize = 65;
 /// How long writers wait for each other.
@@ -136,7 +139,7 @@ impl Store {
         self.session.as_deref()
     }
 
-    fn base(&self, create: bool) -> Result<Option<Directory>> {
+    fn root_directory(&self, create: bool) -> Result<Option<Directory>> {
         let root = self.root.as_ref().ok_or_else(|| {
             Error::internal(
                 "there is no place for snapshots: neither AGENT_DESKTOP_HOME nor a home directory is known",
@@ -144,8 +147,21 @@ impl Store {
             .hint("set AGENT_DESKTOP_HOME to the absolute path of a directory of your own")
             .delivery(Delivery::NotDelivered)
         })?;
-        let Some(mut directory) = Directory::open(root, create)? else { return Ok(None) };
-        for name in self.session.iter().flat_map(|session| ["sessions", session]) {
+        Directory::open(root, create)
+    }
+
+    /// The directory of all sessions and namespaces.
+    pub(crate) fn sessions(&self, create: bool) -> Result<Option<Directory>> {
+        match self.root_directory(create)? {
+            Some(root) => root.child(SESSIONS, create),
+            None => Ok(None),
+        }
+    }
+
+    /// The directory of the selected namespace.
+    pub(crate) fn base(&self, create: bool) -> Result<Option<Directory>> {
+        let Some(mut directory) = self.root_directory(create)? else { return Ok(None) };
+        for name in self.session.iter().flat_map(|session| [SESSIONS, session]) {
             match directory.child(name, create)? {
                 Some(child) => directory = child,
                 None => return Ok(None),
@@ -202,15 +218,27 @@ impl Store {
     /// # Errors
     /// `INVALID_ARGS` for what is no id, `SNAPSHOT_NOT_FOUND`, `INTERNAL` when the file is not what we wrote.
     pub fn load(&self, id: &str) -> Result<RefMap> {
-        refs::check_snapshot_id(id)?;
-        let directory = self.base(false)?.map(|base| base.child(SNAPSHOTS, false)).transpose()?.flatten();
-        let directory = directory.map(|snapshots| snapshots.child(id, false)).transpose()?.flatten();
+        let directory = self.snapshot(id)?;
         let text =
             directory.as_ref().map(|directory| directory.read(MAP, MAX_MAP_BYTES)).transpose()?.flatten();
         match (text, directory) {
             (Some(text), Some(directory)) => decode(&text, directory.path()),
             _ => Err(self.not_found(id)),
         }
+    }
+
+    /// The map of a snapshot as it is stored, if it is.
+    pub(crate) fn text(&self, id: &str) -> Result<Option<Vec<u8>>> {
+        self.snapshot(id)?
+            .map(|directory| directory.read(MAP, MAX_MAP_BYTES))
+            .transpose()
+            .map(Option::flatten)
+    }
+
+    fn snapshot(&self, id: &str) -> Result<Option<Directory>> {
+        refs::check_snapshot_id(id)?;
+        let snapshots = self.base(false)?.map(|base| base.child(SNAPSHOTS, false)).transpose()?.flatten();
+        snapshots.map(|snapshots| snapshots.child(id, false)).transpose().map(Option::flatten)
     }
 
     /// Changes the map of a snapshot under the lock. When `change` fails, nothing is written.
@@ -456,7 +484,7 @@ fn encode(map: &RefMap) -> Result<String> {
     Ok(text)
 }
 
-fn decode(bytes: &[u8], place: &Path) -> Result<RefMap> {
+pub(crate) fn decode(bytes: &[u8], place: &Path) -> Result<RefMap> {
     let corrupt = |detail: String| {
         Error::internal(format!("the stored refs in {} are damaged", place.display()))
             .platform_detail(detail)

@@ -190,7 +190,7 @@ impl Condition {
         )
         .kind("wait_timeout")
         .detail("predicate", "selector")
-        .detail("selector", self.text.as_str())
+        .detail("selector", self.text.clone())
         .detail("gone", self.gone)
         .detail("timeout_ms", self.timeout_ms)
         .hint("details.snapshot_id, if present, is what was there last; allow more time with --wait-timeout");
@@ -199,7 +199,7 @@ impl Condition {
         }
         let diagnostic = context.with_deadline(Deadline::after(context.now(), DIAGNOSTIC));
         if let Ok(reply) = view.take(&diagnostic, target) {
-            error = error.detail("snapshot_id", reply.snapshot_id());
+            error = error.detail("snapshot_id", reply.snapshot_id().to_owned());
         }
         Condition::after(error, after_action)
     }
@@ -226,8 +226,8 @@ pub fn after_ref<R: Reply>(
     if Condition::of(context.options)?.is_none() {
         return Ok(Answer::Plain(reply));
     }
-    let loaded = resolve::load(context, reference, snapshot)?;
-    finish(context, reply, Some(loaded.entry.source_window_id))
+    let entry = resolve::entry(context, reference, snapshot)?;
+    finish(context, reply, Some(entry.source_window_id))
 }
 
 /// Waits after an action, if that was asked for: what every command that accepts `--wait-for` ends with.
@@ -261,6 +261,13 @@ impl<R: Reply> Reply for Answer<R> {
             Answer::Plain(reply) => reply.outline(),
             Answer::Waited(Waited::Matched(reply)) => reply.outline(),
             Answer::Waited(Waited::Gone(gone)) => Some(format!("gone after {} ms", gone.elapsed_ms)),
+        }
+    }
+
+    fn delivery(&self) -> Option<&'static str> {
+        match self {
+            Answer::Plain(reply) => reply.delivery(),
+            Answer::Waited(_) => None,
         }
     }
 }
@@ -332,7 +339,7 @@ impl Failures {
 
 /// `last_error` of a wait that was in vain.
 pub(crate) fn error_facts(error: &Error) -> Fact {
-    facts([("code", error.code().as_str().into()), ("message", error.message().into())])
+    facts([("code", error.code().as_str().into()), ("message", error.message_fact())])
 }
 
 fn fact_of(value: serde_json::Value) -> Fact {

@@ -33,9 +33,7 @@ pub(crate) fn start(request: &LaunchRequest, deadline: Deadline) -> Result<Launc
         several => {
             let candidates = several
                 .iter()
-                .map(|entry| {
-                    facts([("name", entry.name.as_str().into()), ("pick", entry.id.as_str().into())])
-                })
+                .map(|entry| facts([("name", entry.name.clone().into()), ("pick", entry.id.clone().into())]))
                 .collect();
             return Err(Error::new(
                 ErrorCode::AmbiguousTarget,

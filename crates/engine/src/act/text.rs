@@ -110,7 +110,7 @@ pub(crate) fn locate(content: &TextContent, part: Part<'_>, subject: &str) -> Re
                     ("nth", (index as u32).into()),
                     ("start", (*at).into()),
                     ("end", (at + width).into()),
-                    ("around", around.as_str().into()),
+                    ("around", around.into()),
                 ])
             });
             return Err(Error::new(

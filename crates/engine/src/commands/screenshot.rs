@@ -109,7 +109,7 @@ impl Screenshot {
         let index = self.screen.unwrap_or(0);
         let display = displays.get(index).ok_or_else(|| match self.screen {
             Some(_) => {
-                let ids: Vec<Fact> = displays.iter().map(|display| Fact::from(display.id.as_str())).collect();
+                let ids: Vec<Fact> = displays.iter().map(|display| Fact::from(display.id.clone())).collect();
                 Error::invalid(format!("there is no display {index}"))
                     .detail("display_count", displays.len())
                     .detail("display_ids", Fact::List(ids))

@@ -249,6 +249,7 @@ impl Wait {
             let attempt = context.deadline.within(context.now(), RESOLVE);
             match resolve::attempt(context, &stored, attempt) {
                 Ok(resolved) => {
+                    stored.tell(context, &Ok(()))?;
                     stability.sample(context.now(), resolved.node.bounds);
                     let (is_so, observed) = self.look(predicate, &resolved, &stability);
                     if is_so {
@@ -264,13 +265,19 @@ impl Wait {
                     last_error = None;
                 }
                 Err(error) if error.is_retryable() => last_error = Some(error),
-                Err(error) => return Err(error),
+                Err(error) => {
+                    stored.tell::<()>(context, &Err(error.clone()))?;
+                    return Err(error);
+                }
             }
             if !context.poll(ELEMENT_POLL) {
+                if let Some(error) = &last_error {
+                    stored.tell::<()>(context, &Err(error.clone()))?;
+                }
                 let mut error = self
                     .timeout_error(context, &predicate.negation(&stored.subject()))
                     .detail("predicate", word)
-                    .detail("ref", reference);
+                    .detail("ref", reference.to_owned());
                 if let Some(observed) = last_observed {
                     error = error.detail("last_observed", observed);
                 }
@@ -348,7 +355,7 @@ impl Wait {
                 let error = self
                     .timeout_error(context, "no window has this title")
                     .detail("predicate", "window")
-                    .detail("title", title);
+                    .detail("title", title.to_owned());
                 return Err(with_last(error, last_error.as_ref()));
             }
         }
