@@ -181,7 +181,7 @@ desktop_test! {
         let cli = desktop.cli();
         let name = cli.find(APP, "textfield", "Full name");
         let text = "hello world ".repeat(200);
-        for limit in ["250", "300", "400", "600", "900"] {
+        for limit in ["250", "400"] {
             cli.ok(&["clear", &name]);
             let reply = cli.run(&["type", &name, &text, "--headed", "--timeout-ms", limit]);
             if reply.code == Some(0) {

@@ -13,11 +13,10 @@ const APP: &str = "fixture-gtk3";
 
 /// How many pixels of a picture are not those at this place of the screen.
 fn different_pixels(desktop: &Desktop, picture: &Path, [x, y, width, height]: [i64; 4]) -> String {
-    let (root, part) = (desktop.path("root.png"), desktop.path("part.png"));
-    desktop.picture(&root).expect("the screen can be taken");
     let crop = format!("{width}x{height}+{x}+{y}");
-    desktop.tool("convert", &[&root.to_string_lossy(), "-crop", &crop, "+repage", &part.to_string_lossy()]);
-    let (part, picture) = (part.to_string_lossy().into_owned(), picture.to_string_lossy().into_owned());
+    let part = desktop.path("part.png").to_string_lossy().into_owned();
+    desktop.tool("import", &["-window", "root", "-crop", &crop, "+repage", &part]);
+    let picture = picture.to_string_lossy().into_owned();
     // It counts on stderr and fails when something differs.
     let script = r#"compare -metric AE "$0" "$1" null: 2>&1 || true"#;
     desktop.tool("sh", &["-c", script, &part, &picture])
@@ -35,7 +34,11 @@ fn pictures_are_exact(desktop: &Desktop, cli: &Cli, app: &App, buttons: &[&str])
         let place = numbers(&cli.ok(&["get", &element, "--property", "bounds"])["value"]);
         let reply = cli.ok(&["screenshot", "--ref", &element, &path.to_string_lossy()]);
         assert_eq!(reply["scale_factor"], 1.0, "{reply:#}");
-        assert_eq!([&reply["width"], &reply["height"]], [&Value::from(place[2]), &Value::from(place[3])], "{reply:#}");
+        assert_eq!(
+            [&reply["width"], &reply["height"]],
+            [&Value::from(place[2]), &Value::from(place[3])],
+            "{reply:#}"
+        );
         assert_eq!(different_pixels(desktop, &path, place), "0", "{button} of {}", app.name());
         // The same part of the window, by its coordinates.
         let region = place.map(|number| number.to_string()).join(",");
@@ -56,7 +59,11 @@ fn under_this_window_manager(desktop: &Desktop) {
     let reply = cli.ok(&["screenshot", "--app", APP, &desktop.path("w.png").to_string_lossy()]);
     let window = &cli.ok(&["list-windows", "--app", APP])[0];
     let frame = numbers(if window["frame"].is_object() { &window["frame"] } else { &window["bounds"] });
-    assert_eq!((&reply["width"], &reply["scale_factor"]), (&Value::from(frame[2]), &Value::from(1.0)), "{reply:#}");
+    assert_eq!(
+        (&reply["width"], &reply["scale_factor"]),
+        (&Value::from(frame[2]), &Value::from(1.0)),
+        "{reply:#}"
+    );
 }
 
 /// A socket that accepts connections and never answers.
@@ -81,7 +88,8 @@ struct Stopped(Pid);
 impl Stopped {
     fn server(desktop: &Desktop) -> Stopped {
         let pid = desktop.tool("pgrep", &["-x", "Xvfb"]);
-        let pid = pid.lines().next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw).expect("Xvfb runs");
+        let pid =
+            pid.lines().next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw).expect("Xvfb runs");
         kill_process(pid, Signal::STOP).expect("it is ours");
         Stopped(pid)
     }
@@ -97,7 +105,11 @@ impl Drop for Stopped {
 fn assert_silent(cli: &Cli, args: &[&str], who: &str) {
     let reply = cli.run(args);
     let error = reply.err();
-    assert_eq!((&error["code"], &error["details"]["kind"]), (&"TIMEOUT".into(), &"deadline".into()), "{reply}");
+    assert_eq!(
+        (&error["code"], &error["details"]["kind"]),
+        (&"TIMEOUT".into(), &"deadline".into()),
+        "{reply}"
+    );
     assert!(error["message"].as_str().is_some_and(|text| text.contains(who)), "{reply}");
     assert_eq!(error["disposition"]["delivery"], "not_delivered", "{reply}");
     assert!(reply.elapsed < Duration::from_millis(2500), "{reply}");
@@ -213,5 +225,19 @@ desktop_test! {
             assert_eq!(error["code"], "APP_UNRESPONSIVE", "{reply}");
             assert_eq!(error["details"]["kind"], "app_unresponsive", "{reply}");
         }
+    }
+
+    fn a_program_that_ends_at_once_is_unresponsive_and_was_started(desktop: &Desktop) {
+        let cli = desktop.cli();
+        for (cli, program) in [(cli.clone(), "false"), (cli.clone().without("DISPLAY"), "gnome-calculator")] {
+            let error = cli.fails(&["launch", program, "--timeout", "4000"]);
+            assert_eq!(
+                (&error["code"], &error["details"]["kind"]),
+                (&"APP_UNRESPONSIVE".into(), &"ended_without_window".into()),
+                "{error:#}"
+            );
+            assert_eq!(error["disposition"]["delivery"], "delivered_unverified", "{error:#}");
+        }
+        assert_eq!(cli.fails(&["launch", "no-such-program"])["code"], "APP_NOT_FOUND");
     }
 }

@@ -1025,7 +1025,11 @@ mod tests {
             let node = Node { bounds: Some(bounds), ..button() };
             let mut report = report(Action::Click, true, &node);
             let shown = report.add_displays(bounds, None, displays);
-            (shown, report.aim, report.checks.iter().any(|check| check.blocks() && check.name == CheckName::Visible))
+            (
+                shown,
+                report.aim,
+                report.checks.iter().any(|check| check.blocks() && check.name == CheckName::Visible),
+            )
         };
         let (shown, aim, is_blocked) = with(rect(10), &displays);
         assert_eq!((shown.map(|shown| shown.width), is_blocked), (Some(5.0), false));

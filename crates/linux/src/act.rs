@@ -412,7 +412,9 @@ impl Actor<'_> {
             }
             Err(_) => Ok(None),
         };
-        let (Some(caret), Some(count)) = (number(&answers[0])?, number(&answers[1])?) else { return Ok(None) };
+        let (Some(caret), Some(count)) = (number(&answers[0])?, number(&answers[1])?) else {
+            return Ok(None);
+        };
         let selections =
             answers[2].as_ref().ok().and_then(|message| message.body("i").ok()?.i32().ok()).unwrap_or(0);
         if selections > 0 {
@@ -454,7 +456,12 @@ impl Actor<'_> {
                 writer.i32(start);
                 writer.i32(end);
             },
-            ..Call::new(&target.bus, &target.path, TEXT, if has_one { "SetSelection" } else { "AddSelection" })
+            ..Call::new(
+                &target.bus,
+                &target.path,
+                TEXT,
+                if has_one { "SetSelection" } else { "AddSelection" },
+            )
         };
         self.yes_or_no("select_text", "Text.SetSelection", &call)
     }

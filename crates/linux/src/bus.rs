@@ -28,8 +28,11 @@ const REGISTRY: &str = "org.a11y.atspi.Registry";
 pub(crate) const ROOT: &str = "/org/a11y/atspi/accessible/root";
 const NULL: &str = "/org/a11y/atspi/null";
 
-/// How long applications may take to say their name before those that are slow are listed without it.
+/// How long applications may take to say their name before those that are slow are listed without it; less where the
+/// deadline is near, or one that hangs would use up the time in which the others can be told from it.
 const SLOW_APPLICATION: Duration = Duration::from_millis(1500);
+/// The part of the time that is left which they get.
+const SHARE: u32 = 2;
 /// The same for applications whose process is stopped.
 const STOPPED_APPLICATION: Duration = Duration::from_millis(100);
 
@@ -320,7 +323,7 @@ impl Bus {
                 Err(failure) => return Err(bus_error(&failure)),
             };
             let patience = if host::is_stopped(pid) { STOPPED_APPLICATION } else { SLOW_APPLICATION };
-            let until = deadline.at().min(started + patience);
+            let until = started + patience.min(deadline.remaining(started) / SHARE);
             let (name, answers) = match self.connection.wait(name, until) {
                 Ok(message) => (variant_string(&message).unwrap_or_default(), true),
                 Err(Failure::Timeout) => (host::command_name(pid), false),

@@ -458,7 +458,8 @@ impl Performer<'_, '_> {
                 "{} took the text and does not have it: it reads {length} characters, {wanted_length} were sent",
                 self.subject()
             );
-            return Err(self.not_seen_or(what, NOT_KEPT)
+            return Err(self
+                .not_seen_or(what, NOT_KEPT)
                 .detail("read_characters", length)
                 .detail("sent_characters", wanted_length));
         }
@@ -504,9 +505,9 @@ impl Performer<'_, '_> {
             );
             return Err(self
                 .not_seen_or(what, NOT_KEPT)
-            .detail("characters_before", had)
-            .detail("characters_after", has)
-            .detail("characters_sent", count));
+                .detail("characters_before", had)
+                .detail("characters_after", has)
+                .detail("characters_sent", count));
         }
         let steps = steps.into_iter().map(|step| step.verified(was_seen)).collect();
         Ok(done(steps, after))
@@ -556,7 +557,10 @@ impl Performer<'_, '_> {
         if !is_back && after.is_some_and(|after| !after.is_empty()) {
             return Err(Error::new(
                 ErrorCode::ActionFailed,
-                format!("{} selected its text when it got the focus, and typing would replace that", self.subject()),
+                format!(
+                    "{} selected its text when it got the focus, and typing would replace that",
+                    self.subject()
+                ),
             )
             .hint("type without --headed, or set the whole text with set-value")
             .delivery(Delivery::NotDelivered));
