@@ -137,12 +137,24 @@ desktop_test! {
         pictures_are_exact(desktop, &cli, &app, &["Save"]);
     }
 
+    // GTK draws shadows only where somebody composes them.
+    on Setup::wm("xfwm4") =>
     fn a_picture_of_an_element_in_a_window_with_a_shadow_is_exactly_the_element(desktop: &Desktop) {
         let cli = desktop.cli();
+        let mut compositor = std::process::Command::new("xfwm4")
+            .args(["--replace", "--compositor=on"])
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .expect("xfwm4 can be started");
+        std::thread::sleep(Duration::from_secs(1));
         let app = desktop.calculator();
-        cli.ok(&["move-window", "--app", app.name(), "--x", "90", "--y", "70"]);
+        let window = &cli.ok(&["list-windows", "--app", app.name()])[0];
+        assert!(window["frame"].is_object() && window["frame"] != window["bounds"], "{window:#}");
         desktop.tool("xdotool", &["mousemove", "1200", "750"]);
         pictures_are_exact(desktop, &cli, &app, &["7", "3"]);
+        compositor.kill().expect("it runs");
+        compositor.wait().expect("it is ours");
     }
 
     fn a_region_over_the_edge_of_the_screen_keeps_its_scale(desktop: &Desktop) {

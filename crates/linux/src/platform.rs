@@ -286,7 +286,12 @@ impl Linux {
     pub(crate) fn manner(&self, owner: &str, window: &Window, deadline: Deadline) -> Result<Manner> {
         let known = self.known(owner, deadline)?;
         let origin = match window.bounds {
-            Some(bounds) if known.toolkit.extents_are_window_relative() => (bounds.x as i32, bounds.y as i32),
+            // GTK 4 counts from what is seen of the window: a shadow that it draws itself lies outside of that, a frame of
+            // the window manager further out.
+            Some(bounds) if known.toolkit.extents_are_window_relative() => {
+                let seen = window.frame.unwrap_or(bounds);
+                (bounds.x.max(seen.x) as i32, bounds.y.max(seen.y) as i32)
+            }
             _ => (0, 0),
         };
         Ok(Manner {
