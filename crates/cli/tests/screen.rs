@@ -13,11 +13,10 @@ const APP: &str = "fixture-gtk3";
 
 /// How many pixels of a picture are not those at this place of the screen.
 fn different_pixels(desktop: &Desktop, picture: &Path, [x, y, width, height]: [i64; 4]) -> String {
-    let (root, part) = (desktop.path("root.png"), desktop.path("part.png"));
-    desktop.picture(&root).expect("the screen can be taken");
     let crop = format!("{width}x{height}+{x}+{y}");
-    desktop.tool("convert", &[&root.to_string_lossy(), "-crop", &crop, "+repage", &part.to_string_lossy()]);
-    let (part, picture) = (part.to_string_lossy().into_owned(), picture.to_string_lossy().into_owned());
+    let part = desktop.path("part.png").to_string_lossy().into_owned();
+    desktop.tool("import", &["-window", "root", "-crop", &crop, "+repage", &part]);
+    let picture = picture.to_string_lossy().into_owned();
     // It counts on stderr and fails when something differs.
     let script = r#"compare -metric AE "$0" "$1" null: 2>&1 || true"#;
     desktop.tool("sh", &["-c", script, &part, &picture])
@@ -138,12 +137,24 @@ desktop_test! {
         pictures_are_exact(desktop, &cli, &app, &["Save"]);
     }
 
+    // GTK draws shadows only where somebody composes them.
+    on Setup::wm("xfwm4") =>
     fn a_picture_of_an_element_in_a_window_with_a_shadow_is_exactly_the_element(desktop: &Desktop) {
         let cli = desktop.cli();
+        let mut compositor = std::process::Command::new("xfwm4")
+            .args(["--replace", "--compositor=on"])
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .expect("xfwm4 can be started");
+        std::thread::sleep(Duration::from_secs(1));
         let app = desktop.calculator();
-        cli.ok(&["move-window", "--app", app.name(), "--x", "90", "--y", "70"]);
+        let window = &cli.ok(&["list-windows", "--app", app.name()])[0];
+        assert!(window["frame"].is_object() && window["frame"] != window["bounds"], "{window:#}");
         desktop.tool("xdotool", &["mousemove", "1200", "750"]);
         pictures_are_exact(desktop, &cli, &app, &["7", "3"]);
+        compositor.kill().expect("it runs");
+        compositor.wait().expect("it is ours");
     }
 
     fn a_region_over_the_edge_of_the_screen_keeps_its_scale(desktop: &Desktop) {
@@ -226,5 +237,19 @@ desktop_test! {
             assert_eq!(error["code"], "APP_UNRESPONSIVE", "{reply}");
             assert_eq!(error["details"]["kind"], "app_unresponsive", "{reply}");
         }
+    }
+
+    fn a_program_that_ends_at_once_is_unresponsive_and_was_started(desktop: &Desktop) {
+        let cli = desktop.cli();
+        for (cli, program) in [(cli.clone(), "false"), (cli.clone().without("DISPLAY"), "gnome-calculator")] {
+            let error = cli.fails(&["launch", program, "--timeout", "4000"]);
+            assert_eq!(
+                (&error["code"], &error["details"]["kind"]),
+                (&"APP_UNRESPONSIVE".into(), &"ended_without_window".into()),
+                "{error:#}"
+            );
+            assert_eq!(error["disposition"]["delivery"], "delivered_unverified", "{error:#}");
+        }
+        assert_eq!(cli.fails(&["launch", "no-such-program"])["code"], "APP_NOT_FOUND");
     }
 }

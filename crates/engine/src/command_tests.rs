@@ -734,7 +734,13 @@ fn launching_waits_for_the_window_of_what_was_started() {
 
     let bench = Bench::new("launch-dies");
     bench.fake.on_launch(|scene| scene.process = ProcessState::Exited);
-    bench.error("launch", json!({"app": "broken"}), "APP_UNRESPONSIVE", None, "delivered_unverified");
+    bench.error(
+        "launch",
+        json!({"app": "broken"}),
+        "APP_UNRESPONSIVE",
+        Some("ended_without_window"),
+        "delivered_unverified",
+    );
     assert!(bench.fake.elapsed_ms() < 8000);
 }
 

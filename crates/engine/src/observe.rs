@@ -199,7 +199,7 @@ fn outermost<'a>(context: &Context<'_>, surfaces: &'a [Surface]) -> Result<Optio
 pub fn observe(context: &Context<'_>, scope: &Scope, limits: &Limits) -> Result<Observation> {
     let with_tree;
     let scope = if scope.root.is_none() && scope.window.handle.is_none() {
-        with_tree = Scope { window: wait_for_tree(context, &scope.window)?, root: None };
+        with_tree = Scope { window: wait_for_tree(context, &scope.window, limits)?, root: None };
         &with_tree
     } else {
         scope
@@ -219,7 +219,7 @@ pub fn observe(context: &Context<'_>, scope: &Scope, limits: &Limits) -> Result<
 
 /// Waits a moment for the tree of a window that is on the screen already: an application that starts tells the window
 /// system first.
-fn wait_for_tree(context: &Context<'_>, window: &Window) -> Result<Window> {
+fn wait_for_tree(context: &Context<'_>, window: &Window, limits: &Limits) -> Result<Window> {
     let patience = context.deadline.within(context.now(), TREE_PATIENCE);
     let mut is_silent = window.accessible.is_none();
     loop {
@@ -242,6 +242,13 @@ fn wait_for_tree(context: &Context<'_>, window: &Window) -> Result<Window> {
         if live.handle.is_some() {
             return Ok(live);
         }
+    }
+    // An application that hangs has no tree either; the platform knows who did not answer.
+    let scope = Scope { window: window.clone(), root: None };
+    if let Err(error) = context.platform.observe(&scope, limits, context.deadline)
+        && error.code() == ErrorCode::AppUnresponsive
+    {
+        return Err(error);
     }
     if context.deadline.has_passed(context.now()) {
         return Err(Error::new(ErrorCode::Timeout, format!("window {} was not read in time", window.id))

@@ -127,6 +127,8 @@ pub struct Linux {
     bus: RefCell<Option<Bus>>,
     display: OnceCell<X11>,
     known: RefCell<HashMap<Box<str>, Known>>,
+    /// Processes that did not answer when everybody was last asked.
+    silent: RefCell<Vec<u32>>,
     direct: RefCell<HashMap<Box<str>, Option<Connection>>>,
     retired: Cell<Statistics>,
 }
@@ -171,6 +173,7 @@ impl Linux {
             bus: RefCell::new(None),
             display: OnceCell::new(),
             known: RefCell::new(HashMap::new()),
+            silent: RefCell::default(),
             direct: RefCell::new(HashMap::new()),
             retired: Cell::new(Statistics::default()),
         }
@@ -232,8 +235,10 @@ impl Linux {
     /// Everyone on the accessibility bus; remembers how each has to be asked.
     pub(crate) fn registered(&self, deadline: Deadline) -> Result<Vec<Registered>> {
         let applications = self.with_bus(deadline, |bus| bus.applications(deadline))?;
+        let silent = applications.iter().filter(|application| !application.answers);
+        *self.silent.borrow_mut() = silent.map(|application| application.pid).collect();
         let mut known = self.known.borrow_mut();
-        for application in &applications {
+        for application in applications.iter().filter(|application| application.answers) {
             known.entry(application.root.bus.clone()).or_insert_with(|| Known {
                 toolkit: application.toolkit(),
                 pid: application.pid,
@@ -284,7 +289,12 @@ impl Linux {
     pub(crate) fn manner(&self, owner: &str, window: &Window, deadline: Deadline) -> Result<Manner> {
         let known = self.known(owner, deadline)?;
         let origin = match window.bounds {
-            Some(bounds) if known.toolkit.extents_are_window_relative() => (bounds.x as i32, bounds.y as i32),
+            // GTK 4 counts from what is seen of the window: a shadow that it draws itself lies outside of that, a frame of
+            // the window manager further out.
+            Some(bounds) if known.toolkit.extents_are_window_relative() => {
+                let seen = window.frame.unwrap_or(bounds);
+                (bounds.x.max(seen.x) as i32, bounds.y.max(seen.y) as i32)
+            }
             _ => (0, 0),
         };
         Ok(Manner {
@@ -904,7 +914,7 @@ impl Platform for Linux {
 
     fn observe(&self, scope: &Scope, limits: &Limits, deadline: Deadline) -> Result<Observation> {
         let Some(handle) = scope.root.as_ref().or(scope.window.handle.as_ref()) else {
-            if host::is_stopped(scope.window.pid) {
+            if host::is_stopped(scope.window.pid) || self.silent.borrow().contains(&scope.window.pid) {
                 return Err(unresponsive(scope.window.pid, None));
             }
             return Err(Error::new(

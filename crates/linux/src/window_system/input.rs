@@ -322,7 +322,7 @@ impl X11 {
     /// When it breaks off, the pointer goes back to where it began and the button is released there.
     ///
     /// # Errors
-    /// As [`click`](Self::click). When the drag does not fit before the deadline: `Timeout`, nothing sent.
+    /// As [`click`](Self::click). When the drag does not fit before the deadline: `TooLate`, nothing sent.
     pub fn drag(&self, drag: &Drag, deadline: Instant) -> Result<()> {
         let _guard = self.begin_input(deadline);
         self.require_xtest()?;
