@@ -2,6 +2,7 @@
 
 mod act;
 mod bus;
+pub mod clipboard;
 mod dbus;
 pub mod desktop_entry;
 mod host;
