@@ -46,7 +46,7 @@ pub fn has_semantic_route(action: Action, role: Role, capabilities: Capabilities
             capabilities.has(Capability::Toggle)
                 || (capabilities.has(Capability::Click) && role.is_toggleable())
         }
-        Action::ScrollTo | Action::PressKey | Action::KeyDown | Action::KeyUp => true,
+        Action::Scroll | Action::ScrollTo | Action::PressKey | Action::KeyDown | Action::KeyUp => true,
         _ => action.requirements().any_of.iter().any(|&capability| capabilities.has(capability)),
     }
 }

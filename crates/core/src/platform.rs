@@ -300,6 +300,13 @@ pub enum Performed {
         /// What the application answered.
         native: String,
     },
+    /// The application took it, and what it should have changed reads as before.
+    NoEffect {
+        /// Our word for what was done.
+        label: &'static str,
+        /// What reads as before.
+        native: String,
+    },
 }
 
 /// Who would receive a click at a point.

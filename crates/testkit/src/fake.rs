@@ -587,6 +587,9 @@ impl Platform for FakePlatform {
         let apply = |mangled: Option<&str>| self.world(|world| world.apply(target, operation, mangled));
         match effect {
             Effect::Works => apply(None),
+            Effect::Nothing if matches!(operation, Operation::Scroll(_)) => {
+                return Ok(Performed::NoEffect { label, native: format!("fake.{label} moved nothing") });
+            }
             // The last two were answered above.
             Effect::Nothing | Effect::NotOffered | Effect::Fails(_) => {}
             Effect::Late(delay) => {

@@ -76,6 +76,10 @@ impl Performer<'_, '_> {
         match self.context.platform.perform(handle, operation, self.context.deadline)? {
             Performed::Done { label, .. } => Ok(Some(Step::semantic(label, StepOutcome::Succeeded))),
             Performed::NotOffered => Ok(None),
+            Performed::NoEffect { label, native } => {
+                Err(failed(format!("{} took {label} and is as before", self.subject()))
+                    .platform_detail(native))
+            }
             Performed::Refused { label, native } => Err(Error::new(
                 ErrorCode::ActionFailed,
                 format!("{} refused {label}", self.subject()),
@@ -320,20 +324,34 @@ impl Performer<'_, '_> {
             self.context.begin_delivery();
             let operation = Operation::Scroll(direction);
             match self.context.platform.perform(&self.resolved.handle, &operation, self.context.deadline)? {
-                // The platform reads the bar back: it moved.
+                // The platform says so only of what it has read back.
                 Performed::Done { label, .. } => {
                     steps.push(Step::semantic(label, StepOutcome::Succeeded).verified(true));
                 }
                 Performed::NotOffered if steps.is_empty() => {
                     return Err(Error::new(
-                        ErrorCode::ActionNotSupported,
-                        format!("{} cannot be scrolled {}", self.subject(), direction.as_str()),
+                        ErrorCode::PolicyDenied,
+                        format!(
+                            "{} has no scroll bar around it that moves it {}; only the mouse wheel may",
+                            self.subject(),
+                            direction.as_str()
+                        ),
                     )
-                    .kind("scroll_advertised_but_inert")
+                    .kind("scroll_needs_wheel")
                     .hint("add --headed to turn the mouse wheel over it")
                     .delivery(Delivery::NotDelivered));
                 }
-                Performed::NotOffered => break,
+                Performed::NoEffect { native, .. } if steps.is_empty() => {
+                    return Err(failed(format!(
+                        "the scroll bar of {} was moved {} and stands where it stood",
+                        self.subject(),
+                        direction.as_str()
+                    ))
+                    .kind("scroll_without_effect")
+                    .platform_detail(native)
+                    .hint("add --headed to turn the mouse wheel over it"));
+                }
+                Performed::NotOffered | Performed::NoEffect { .. } => break,
                 Performed::Refused { label, .. } => {
                     if steps.is_empty() {
                         // Already at the end: nothing to do.
