@@ -71,3 +71,111 @@ mod scrolling {
         }
     }
 }
+
+/// What opens, and whether it is open.
+mod opening {
+    use super::*;
+
+    /// `expand` twice, `is`, `collapse`: the list opens once, and is told to be open as long as it is.
+    fn opens_and_closes(app: &App, cli: &Cli, target: &str, is_open: &dyn Fn() -> bool) {
+        let asks = || cli.ok(&["is", target, "--property", "expanded"]);
+        assert_eq!(asks()["result"], false);
+        let done = cli.ok(&["expand", target]);
+        assert_eq!(delivery(&done), "delivered_verified", "{done:#}");
+        wait_until("the list to open", SOON, is_open);
+        assert_eq!(asks()["result"], true, "{}", look::dump(app.name()));
+        let again = cli.ok(&["expand", target]);
+        assert_eq!(again["steps"][0]["outcome"], "skipped", "{again:#}");
+        assert_eq!(delivery(&again), "not_delivered", "{again:#}");
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(is_open(), "a second expand closed it: {again:#}");
+        let done = cli.ok(&["collapse", target]);
+        assert_eq!(delivery(&done), "delivered_verified", "{done:#}");
+        wait_until("the list to close", SOON, || !is_open());
+        assert_eq!(asks()["result"], false);
+        let again = cli.ok(&["collapse", target]);
+        assert_eq!(again["steps"][0]["outcome"], "skipped", "{again:#}");
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!is_open(), "a second collapse opened it: {again:#}");
+    }
+
+    /// Whether the X server shows a popup window (one that goes past the window manager) of some size.
+    fn shows_popup(desktop: &Desktop) -> bool {
+        let tree = desktop.tool("xwininfo", &["-root", "-children"]);
+        tree.lines().filter_map(|line| line.split_whitespace().next()).filter(|id| id.starts_with("0x")).any(
+            |id| {
+                let said = desktop.try_tool("xwininfo", &["-id", id]).unwrap_or_default();
+                let has = |part: &str| said.contains(part);
+                has("Override Redirect State: yes")
+                    && has("Map State: IsViewable")
+                    && !has("Width: 1\n")
+                    && !has("Width: 3\n")
+                    && !has("Openbox")
+            },
+        )
+    }
+
+    desktop_test! {
+        fn expand_of_an_open_combo_box_of_gtk3_leaves_it_open(desktop: &Desktop) {
+            let app = desktop.gtk3_widget_factory();
+            let cli = desktop.cli();
+            let target = cli.find(app.name(), "combobox", "Left");
+            opens_and_closes(&app, &cli, &target, &|| shows_popup(desktop));
+        }
+
+        fn expand_of_an_open_combo_box_of_gtk4_leaves_it_open(desktop: &Desktop) {
+            let app = desktop.gtk4("controls");
+            let cli = desktop.cli();
+            for name in ["Colour", "Line"] {
+                let target = cli.find(app.name(), "combobox", name);
+                opens_and_closes(&app, &cli, &target, &|| shows_popup(desktop));
+            }
+            let target = cli.find(app.name(), "menubutton", "More");
+            opens_and_closes(&app, &cli, &target, &|| shows_popup(desktop));
+        }
+
+        /// The list of every closed select counted as an open menu.
+        fn expanded_select_of_firefox_is_the_only_open_menu(desktop: &Desktop) {
+            let page = desktop.file("selects.html", SELECTS);
+            let app = desktop.firefox(&page);
+            let cli = desktop.cli();
+            let target = cli.find(app.name(), "combobox", "Color");
+            opens_and_closes(&app, &cli, &target, &|| shows_popup(desktop));
+            cli.ok(&["expand", &target]);
+            let listed = cli.ok(&["list-surfaces", "--app", app.name()]);
+            assert_eq!(listed["surfaces"].as_array().map(Vec::len), Some(1), "{listed:#}");
+            let menu = tree(&cli, &app, &["--surface", "menu"]);
+            assert_eq!(find_nodes(&menu, "menuitem", "Green").len(), 1, "{}", outline(&menu));
+        }
+
+        fn expanded_select_of_chromium_is_expanded_once(desktop: &Desktop) {
+            let page = desktop.file("selects.html", SELECTS);
+            let app = desktop.chromium(&page);
+            let cli = desktop.cli();
+            let target = cli.find(app.name(), "combobox", "Color");
+            opens_and_closes(&app, &cli, &target, &|| look::one(app.name(), "11", "Color").is("expanded"));
+        }
+
+        /// The check box offers nothing headless, and nothing has to be offered for what is so already.
+        fn check_of_what_is_checked_is_skipped_on_gtk4(desktop: &Desktop) {
+            let app = desktop.gtk4("controls");
+            let cli = desktop.cli();
+            let target = cli.find(app.name(), "checkbox", "Remember me");
+            let done = cli.ok(&["uncheck", &target]);
+            assert_eq!(done["steps"][0]["outcome"], "skipped", "{done:#}");
+            assert_eq!(cli.fails(&["check", &target])["code"], "POLICY_DENIED");
+            cli.ok(&["check", &target, "--headed"]);
+            app.wait_log("check Remember me on");
+            let before = app.effects();
+            let done = cli.ok(&["check", &target]);
+            assert_eq!(delivery(&done), "not_delivered", "{done:#}");
+            assert_eq!(cli.fails(&["uncheck", &target])["code"], "POLICY_DENIED");
+            assert_eq!(app.effects(), before);
+        }
+    }
+
+    const SELECTS: &str =
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Selects</title><h1>Selects</h1>
+<label>Color <select><option>Red<option>Green<option>Blue</select></label>
+<label>Other <select><option>One<option>Two</select></label>";
+}

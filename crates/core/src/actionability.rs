@@ -515,8 +515,26 @@ fn check_editable(action: Action, node: &Node) -> Check {
     Check::fails(CheckName::Editable, reason, "choose an element that offers SetValue or TypeText")
 }
 
+/// Whether it is as the action would make it: nothing has to be sent, so nothing has to be offered.
+fn is_already_so(action: Action, node: &Node) -> bool {
+    let has = |state: State| node.states.has(state);
+    let is_on = has(State::Checked) || has(State::Pressed);
+    match action {
+        _ if node.gaps.basics => false,
+        Action::Check => is_on && !has(State::Indeterminate),
+        Action::Uncheck => node.role.is_toggleable() && !is_on && !has(State::Indeterminate),
+        Action::Expand => has(State::Expanded),
+        Action::Collapse => node.role.is_expandable() && !has(State::Expanded),
+        Action::SetFocus => has(State::Focused),
+        _ => false,
+    }
+}
+
 fn check_supported(action: Action, headed: bool, node: &Node) -> Check {
     const NAME: CheckName = CheckName::SupportedAction;
+    if is_already_so(action, node) {
+        return Check::new(NAME);
+    }
     if headed && route(action, headed, node).is_some()
         || has_semantic_route(action, node.role, node.capabilities)
         || matches!(action, Action::Hover | Action::Drag)

@@ -349,6 +349,10 @@ pub(crate) fn states_of(facts: &NativeFacts<'_>, our_role: Role) -> States {
         // A toggle button that is down is checked to AT-SPI; to us it is a pressed button.
         states.insert(State::Pressed);
     }
+    // A button of Qt stays down while the menu is open that belongs to it, and has no other sign of it.
+    if our_role == Role::MenuButton && facts.toolkit == Toolkit::Qt && native & state::PRESSED != 0 {
+        states.insert(State::Expanded);
+    }
     states.set(State::Secure, facts.role == role::PASSWORD_TEXT);
     states.set(State::Hidden, is_hidden(native, facts.toolkit));
     let can_be_disabled = our_role.is_interactive() || facts.interfaces.has(Interfaces::ACTION);
@@ -563,7 +567,8 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     if facts.states & state::FOCUSABLE != 0 && facts.interfaces.has(Interfaces::COMPONENT) {
         offered.insert(Capability::SetFocus);
     }
-    let can_expand = facts.states & state::EXPANDABLE != 0 || our_role == Role::ComboBox;
+    let can_expand =
+        facts.states & state::EXPANDABLE != 0 || matches!(our_role, Role::ComboBox | Role::MenuButton);
     if can_expand && expand_action(true, facts.role, facts.actions).is_some() {
         offered.insert(Capability::Expand);
         offered.insert(Capability::Collapse);

@@ -4,11 +4,12 @@
 //! does not know (a popover drawn inside its window, a menu bar), are the trees of the application read.
 
 use agent_desktop_core::platform::{App, Limits, Surface, SurfaceKind};
+use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{NodeId, Tree};
 use agent_desktop_core::{Deadline, Result};
 
 use crate::bus::Registered;
-use crate::map::{role, state};
+use crate::map::{Toolkit, role, state};
 use crate::platform::{Candidate, Linux};
 use crate::tree::{Manner, Survey, Surveyed};
 use crate::window_system::WindowKind;
@@ -103,6 +104,10 @@ impl Linux {
             let kind = match surveyed.natives[id as usize] {
                 role::MENU_BAR => "menubar",
                 _ if surveyed.popovers.contains(&id) && !holds_menu(&surveyed, id) => "popover",
+                // Firefox says of the list of every select that it shows.
+                role::MENU if application.toolkit() == Toolkit::Gecko && is_in_closed_box(&surveyed, id) => {
+                    continue;
+                }
                 role::MENU | role::POPUP_MENU if is_open_menu(&surveyed, id) => menu_kind(&surveyed, id),
                 // GTK 3 hangs the items of a menu button directly below it.
                 role::TOGGLE_BUTTON | role::PUSH_BUTTON if has_items(&surveyed, id) => "menu",
@@ -153,6 +158,13 @@ fn is_item(native: u32) -> bool {
 /// A menu that shows items is open: hidden ones are not in the tree.
 fn is_open_menu(surveyed: &Surveyed, id: NodeId) -> bool {
     surveyed.tree.subtree(id).skip(1).any(|inner| is_item(surveyed.natives[inner as usize]))
+}
+
+fn is_in_closed_box(surveyed: &Surveyed, id: NodeId) -> bool {
+    surveyed.tree.ancestors(id).next().is_some_and(|parent| {
+        surveyed.natives[parent as usize] == role::COMBO_BOX
+            && !surveyed.tree.node(parent).states.has(State::Expanded)
+    })
 }
 
 fn has_items(surveyed: &Surveyed, id: NodeId) -> bool {

@@ -132,6 +132,25 @@ impl Performer<'_, '_> {
         self.context.platform.surfaces(&self.loaded.app(), kind, self.context.deadline).unwrap_or_default()
     }
 
+    /// Whether something open hangs below the element: the list of a combo box, the menu of a button.
+    fn has_own_surface(&self) -> Result<bool> {
+        if !matches!(self.node().role, Role::ComboBox | Role::MenuButton | Role::MenuItem) {
+            return Ok(false);
+        }
+        for surface in self.surfaces(None) {
+            if surface.handle == self.resolved.handle
+                || self
+                    .context
+                    .platform
+                    .ancestors(&surface.handle, self.context.deadline)?
+                    .contains(&self.resolved.handle)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn click(&self) -> Result<Done> {
         // What opens a menu or a list shows its effect there, and often nowhere else.
         let opens = matches!(
@@ -264,10 +283,17 @@ impl Performer<'_, '_> {
         if is_open(self.node()) == open && (open || self.node().role.is_expandable()) {
             let label = if open { "expand" } else { "collapse" };
             let step = Step::semantic(label, StepOutcome::Skipped).verified(true);
-            // A combo box that never says it is expanded may be open all the same.
-            if open || self.node().role != Role::ComboBox || self.surfaces(None).is_empty() {
+            // One that never says it is expanded may be open all the same.
+            if open || !self.has_own_surface()? {
                 return Ok(done(vec![step], Some(self.node().clone())));
             }
+        } else if open && self.has_own_surface()? {
+            let step = Step::semantic("expand", StepOutcome::Skipped).verified(true);
+            return Ok(Done {
+                steps: vec![step],
+                after: Some(self.node().clone()),
+                surfaces: self.surfaces(None),
+            });
         }
         let before = self.surfaces(None).len();
         let mut steps = Vec::new();
