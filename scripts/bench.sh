@@ -7,7 +7,8 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 scripts/install.sh bench
 if [ -z "${AGENT_DESKTOP_BIN:-}" ]; then
     cargo build --release --locked -p agent-desktop
-    export AGENT_DESKTOP_BIN=$PWD/target/release/agent-desktop
+    AGENT_DESKTOP_BIN=$(realpath "${CARGO_TARGET_DIR:-target}/release/agent-desktop")
+    export AGENT_DESKTOP_BIN
 fi
 mkdir -p target/bench
 for tool in floor meas; do

@@ -16,7 +16,8 @@ if [ -z "${AGENT_DESKTOP_DEMO_READY:-}" ]; then
     scripts/install.sh demo
     if [ -z "${AGENT_DESKTOP_BIN:-}" ]; then
         cargo build --release --locked -p agent-desktop
-        export AGENT_DESKTOP_BIN=$PWD/target/release/agent-desktop
+        AGENT_DESKTOP_BIN=$(realpath "${CARGO_TARGET_DIR:-target}/release/agent-desktop")
+        export AGENT_DESKTOP_BIN
     fi
     export AGENT_DESKTOP_DEMO_READY=1
     if ! usable_display; then

@@ -52,6 +52,15 @@ fn arguments<'a>(list: impl Iterator<Item = &'a Arg>) -> String {
     table(&["argument", ""], list.map(row))
 }
 
+/// The arguments of a command, or that there are none.
+fn shown(command: &clap::Command) -> String {
+    if command.get_arguments().any(is_shown) {
+        arguments(command.get_arguments().filter(|argument| is_shown(argument)))
+    } else {
+        "No arguments.\n".to_owned()
+    }
+}
+
 fn is_shown(argument: &Arg) -> bool {
     !argument.is_global_set() && !matches!(argument.get_id().as_str(), "help" | "version")
 }
@@ -112,10 +121,20 @@ fn the_tables_of_the_contract_are_those_of_the_code() {
             command.get_about().map(ToString::to_string).unwrap_or_default().trim_end_matches('.'),
             effects(spec.effects, spec.has_timeout)
         );
-        if command.get_arguments().any(is_shown) {
-            text.push_str(&arguments(command.get_arguments().filter(|argument| is_shown(argument))));
+        if command.has_subcommands() {
+            for action in command.get_subcommands() {
+                let about = action.get_about().map(ToString::to_string).unwrap_or_default();
+                let name = format!("{} {}", spec.name, action.get_name());
+                let _ = write!(
+                    text,
+                    "**{}**: {}.\n\n{}\n",
+                    code(&name),
+                    about.trim_end_matches('.'),
+                    shown(action)
+                );
+            }
         } else {
-            text.push_str("No arguments.\n");
+            text.push_str(&shown(command));
         }
         generated.push((format!("command {}", spec.name), text));
     }
@@ -150,7 +169,9 @@ fn the_texts_of_help_are_those_that_were_read() {
 #[test]
 fn every_command_and_every_argument_is_explained() {
     let line = CommandLine::command();
-    for command in line.get_subcommands() {
+    let all =
+        line.get_subcommands().flat_map(|command| [command].into_iter().chain(command.get_subcommands()));
+    for command in all {
         assert!(command.get_about().is_some(), "{} has no help", command.get_name());
         for argument in command.get_arguments().filter(|argument| is_shown(argument)) {
             assert!(argument.get_help().is_some(), "{} {}", command.get_name(), spelling(argument));

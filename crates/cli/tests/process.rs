@@ -447,3 +447,118 @@ fn a_batch_comes_from_an_argument_a_file_or_standard_input() {
         assert_eq!((exit, &reply["error"]["code"]), (1, &"INVALID_ARGS".into()), "{arguments:?} {reply}");
     }
 }
+
+#[test]
+fn a_session_from_its_start_to_its_end() {
+    let folder = Folder::new("session");
+    for (arguments, exit, command) in [
+        (&["session", "begin"][..], 2, "unknown"),
+        (&["session", "start", "--older-than", "3"], 2, "unknown"),
+        (&["session", "start", "--no-trace", "--screenshots"], 1, "session"),
+        (&["session", "end"], 1, "session"),
+        (&["session", "end", "none"], 1, "session"),
+        (&["version", "--trace-strict"], 1, "version"),
+        (&["version", "--trace-strict", "--session", "namespace"], 1, "version"),
+    ] {
+        assert_fails(&run(&folder, arguments), exit, command, "INVALID_ARGS");
+    }
+    let (code, value) = run(&folder, &["session"]);
+    assert_eq!((code, &value["data"]["sessions"]), (0, &serde_json::json!([])));
+
+    let (code, value) = run(&folder, &["session", "start", "--name", "a run"]);
+    assert_eq!((code, &value["data"]["name"], &value["data"]["trace"]), (0, &"a run".into(), &"on".into()));
+    let id = value["data"]["session_id"].as_str().unwrap().to_owned();
+    let session = folder.at("state/sessions").join(&id);
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&session), mode(&session.join("session.json"))), (0o700, 0o600));
+
+    assert_eq!(run(&folder, &["version", "--session", &id, "--trace-strict"]).0, 0);
+    let output = program(&folder).arg("version").env("AGENT_DESKTOP_SESSION", &id).output().unwrap();
+    assert_eq!(envelope(&output).0, 0);
+    let segments = || std::fs::read_dir(session.join("trace")).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(segments().count(), 2, "one a process");
+    for segment in segments() {
+        assert_eq!(mode(&segment), 0o600);
+        let text = std::fs::read_to_string(segment).unwrap();
+        let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+        assert_eq!(names, ["trace.meta", "command.start", "command.end"]);
+        assert!(events.iter().all(|event| event["session_id"] == *id));
+    }
+
+    let (_, ended) = run(&folder, &["--session", &id, "session", "end"]);
+    assert_eq!(ended["data"]["session_id"], *id);
+    assert_eq!(run(&folder, &["session", "end", &id]).1["data"], ended["data"], "ended once");
+    assert_fails(
+        &run(&folder, &["version", "--session", &id, "--trace-strict"]),
+        1,
+        "version",
+        "INVALID_ARGS",
+    );
+    assert_eq!(run(&folder, &["session", "gc"]).1["data"], serde_json::json!({"removed": []}), "just used");
+    assert_eq!(
+        run(&folder, &["session", "list"]).1["data"]["sessions"][0]["ended_at"],
+        ended["data"]["ended_at"]
+    );
+
+    // Six minutes later.
+    let past = std::time::SystemTime::now() - Duration::from_secs(360);
+    for segment in segments() {
+        std::fs::File::open(segment).unwrap().set_modified(past).unwrap();
+    }
+    let removed = run(&folder, &["session", "gc"]).1;
+    assert_eq!(removed["data"], serde_json::json!({"removed": [id]}));
+    assert!(!session.exists());
+}
+
+#[test]
+fn a_manifest_that_cannot_be_used_is_a_warning() {
+    let folder = Folder::new("manifest");
+    let (_, value) = run(&folder, &["session", "start"]);
+    let id = value["data"]["session_id"].as_str().unwrap().to_owned();
+    let manifest = folder.at("state/sessions").join(&id).join("session.json");
+    std::fs::write(&manifest, "{").unwrap();
+    let output = program(&folder).args(["version", "--session", &id]).output().unwrap();
+    assert_eq!(envelope(&output).0, 0);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("session.json"), "{output:?}");
+    assert!(!manifest.parent().unwrap().join("trace").exists());
+}
+
+#[test]
+fn a_trace_is_shown_and_exported() {
+    let folder = Folder::new("trace-commands");
+    for arguments in [&["trace", "show"][..], &["trace", "export"], &["trace", "show", "--session", "none"]] {
+        assert_fails(&run(&folder, arguments), 1, "trace", "INVALID_ARGS");
+    }
+    assert_fails(&run(&folder, &["trace", "show", "--out", "x"]), 2, "unknown", "INVALID_ARGS");
+    let (_, value) = run(&folder, &["session", "start"]);
+    let id = value["data"]["session_id"].as_str().unwrap().to_owned();
+    run(&folder, &["version", "--session", &id]);
+    let (code, shown) = run(&folder, &["trace", "show", "--session", &id, "--limit", "1"]);
+    assert_eq!(
+        (code, &shown["data"]["truncated"], &shown["data"]["total_events"]),
+        (0, &true.into(), &2.into())
+    );
+    let event = &shown["data"]["events"][0];
+    assert_eq!((&event["event"], &event["command"]), (&"command.end".into(), &"version".into()));
+
+    let output = program(&folder)
+        .args(["trace", "export", "--session", &id, "--out", "run.html"])
+        .current_dir(&folder.0)
+        .output()
+        .unwrap();
+    let (code, exported) = envelope(&output);
+    assert_eq!((code, &exported["data"]["event_count"]), (0, &2.into()), "{exported}");
+    assert_eq!(folder.at("run.html").metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    symlink(folder.at("run.html"), folder.at("link.html")).unwrap();
+    let link = folder.at("link.html").into_os_string().into_string().unwrap();
+    assert_fails(
+        &run(&folder, &["trace", "export", "--session", &id, "--out", &link]),
+        1,
+        "trace",
+        "INVALID_ARGS",
+    );
+    let (_, exported) = run(&folder, &["trace", "export", "--session", &id]);
+    let path = exported["data"]["path"].as_str().unwrap();
+    assert!(path.ends_with(&format!("{id}/trace-{id}.html")) && Path::new(path).is_file(), "{path}");
+}

@@ -46,7 +46,7 @@ mod scrolling {
             let said = &reply.envelope()["data"]["disposition"]["delivery"];
             assert_eq!(has_moved, said == "delivered_verified", "{reply}");
             if !has_moved {
-                assert_eq!(reply.err()["details"]["kind"], "scroll_without_effect", "{reply}");
+                assert_eq!(reply.err()["details"]["kind"], "scroll_advertised_but_inert", "{reply}");
             }
             // What cannot be moved by a bar needs the wheel, and the reply says so.
             let table = nodes(&shown).into_iter().find(|node| node["role"] == "table").expect("a table");

@@ -179,6 +179,12 @@ pub enum Action {
     Hover,
     /// Drag it somewhere.
     Drag,
+    /// Select a part of its text.
+    SelectText,
+    /// Replace a part of its text.
+    ReplaceText,
+    /// Put the caret somewhere in its text.
+    SetCaret,
 }
 
 /// What an action demands; one row of the contract's tables C3 and C6.
@@ -226,6 +232,9 @@ impl Action {
         Action::KeyUp,
         Action::Hover,
         Action::Drag,
+        Action::SelectText,
+        Action::ReplaceText,
+        Action::SetCaret,
     ];
 
     /// The command that asks for it, which is also its label in replies.
@@ -252,6 +261,9 @@ impl Action {
             Action::KeyUp => "key-up",
             Action::Hover => "hover",
             Action::Drag => "drag",
+            Action::SelectText => "text-select",
+            Action::ReplaceText => "text-replace",
+            Action::SetCaret => "text-caret",
         }
     }
 
@@ -286,7 +298,11 @@ impl Action {
             }
             Action::RightClick => Requirements { any_of: &[Capability::RightClick], ..POINTED },
             Action::SetValue | Action::Clear => Requirements { any_of: &[Capability::SetValue], ..EDITED },
-            Action::TypeText => Requirements { any_of: &[Capability::TypeText], ..EDITED },
+            Action::TypeText | Action::ReplaceText => {
+                Requirements { any_of: &[Capability::TypeText], ..EDITED }
+            }
+            // Labels and pages can be selected from too; whether there is text is seen when it is read.
+            Action::SelectText | Action::SetCaret => Requirements { enabled: true, ..NOTHING },
             Action::SetFocus => Requirements { any_of: &[Capability::SetFocus], ..NOTHING },
             Action::Select => Requirements {
                 any_of: &[Capability::Select, Capability::Click],
@@ -340,7 +356,8 @@ mod tests {
 
     #[test]
     fn counts_of_the_contract() {
-        assert_eq!(Action::ALL.len(), 21);
+        // The contract's, and three for parts of texts.
+        assert_eq!(Action::ALL.len(), 21 + 3);
         assert_eq!(Capability::ALL.len(), 18);
     }
 

@@ -5,6 +5,7 @@
 //! an action is delivered, where a pointer aims, and when a moving element counts as still. Not decided here: how often
 //! to look, and what is done in the end.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use crate::action::{Action, Capabilities, Capability};
@@ -46,7 +47,13 @@ pub fn has_semantic_route(action: Action, role: Role, capabilities: Capabilities
             capabilities.has(Capability::Toggle)
                 || (capabilities.has(Capability::Click) && role.is_toggleable())
         }
-        Action::Scroll | Action::ScrollTo | Action::PressKey | Action::KeyDown | Action::KeyUp => true,
+        Action::Scroll
+        | Action::ScrollTo
+        | Action::PressKey
+        | Action::KeyDown
+        | Action::KeyUp
+        | Action::SelectText
+        | Action::SetCaret => true,
         _ => action.requirements().any_of.iter().any(|&capability| capabilities.has(capability)),
     }
 }
@@ -65,7 +72,7 @@ pub fn route(action: Action, headed: bool, node: &Node) -> Option<Route> {
         Action::TypeText => Some(Route::Keyboard),
         // Focus, select all, type or delete. Browsers take text through their interface and ignore it.
         // A number that Firefox sets through its interface is there, and the page is not told.
-        Action::Clear | Action::SetValue
+        Action::Clear | Action::SetValue | Action::ReplaceText
             if is_keyed(node) || (node.is_web && node.role == Role::Incrementor) =>
         {
             if node.is_web {
@@ -148,9 +155,9 @@ impl Stability {
         let (status, reason) = if self.is_stable() {
             (Status::Pass, None)
         } else if self.moved && self.in_a_row < SAMPLES_NEEDED {
-            (Status::Fail, Some("it moves".to_owned()))
+            (Status::Fail, Some(Cow::Borrowed("it moves")))
         } else {
-            (Status::Unknown, Some("it was not watched long enough to tell whether it moves".to_owned()))
+            (Status::Unknown, Some(Cow::Borrowed("it was not watched long enough to tell whether it moves")))
         };
         let hint =
             (status != Status::Pass).then_some("wait until it stands still; a longer --timeout-ms does that");
@@ -258,7 +265,7 @@ pub struct Check {
     /// How it ended.
     pub status: Status,
     /// Why it did not pass, as the end of a sentence about the element: `it is disabled`.
-    pub reason: Option<String>,
+    pub reason: Option<Cow<'static, str>>,
     /// What is in the way.
     pub occluder: Option<Occluder>,
     /// The probes.
@@ -284,14 +291,14 @@ impl Check {
         }
     }
 
-    fn fails(name: CheckName, reason: impl Into<String>, hint: &'static str) -> Check {
+    fn fails(name: CheckName, reason: impl Into<Cow<'static, str>>, hint: &'static str) -> Check {
         Check { status: Status::Fail, reason: Some(reason.into()), hint: Some(hint), ..Check::new(name) }
     }
 
-    fn is_unknown(name: CheckName, reason: &str) -> Check {
+    fn is_unknown(name: CheckName, reason: &'static str) -> Check {
         Check {
             status: Status::Unknown,
-            reason: Some(reason.to_owned()),
+            reason: Some(Cow::Borrowed(reason)),
             hint: Some("retry; the application may be busy"),
             ..Check::new(name)
         }
@@ -323,7 +330,11 @@ impl Check {
         ];
         let mut add = |name: &str, fact: Fact| entries.push((name.to_owned(), fact));
         if let Some(reason) = &self.reason {
-            add("reason", reason.as_str().into());
+            let reason = match reason {
+                Cow::Borrowed(reason) => Fact::from(*reason),
+                Cow::Owned(reason) => Fact::from(reason.clone()),
+            };
+            add("reason", reason);
         }
         if let Some(occluder) = &self.occluder {
             let mut parts = vec![("role".to_owned(), Fact::from(occluder.role.as_str()))];
@@ -388,6 +399,8 @@ pub struct Report {
     pub checks: Vec<Check>,
     /// A point that was seen to reach the element.
     pub verified_point: Option<Point>,
+    /// Where to aim when no point was verified: the middle of what of it lies on a display.
+    pub aim: Option<Point>,
     /// [`Rect::stable_hash`] of where the element was.
     pub observed_bounds_hash: Option<u64>,
     needs_hit_test: bool,
@@ -412,6 +425,7 @@ pub fn check(situation: &Situation) -> Report {
             route: None,
             checks: vec![nothing],
             verified_point: None,
+            aim: None,
             observed_bounds_hash: None,
             needs_hit_test: false,
             has_semantic_route: false,
@@ -445,6 +459,7 @@ pub fn check(situation: &Situation) -> Report {
         has_semantic_route: has_semantic_route(action, node.role, node.capabilities),
         checks,
         verified_point: None,
+        aim: None,
         observed_bounds_hash: node.bounds.map(|bounds| bounds.stable_hash()),
         was_read: true,
     }
@@ -497,7 +512,8 @@ fn is_editable(action: Action, node: &Node) -> bool {
     !node.states.has(State::ReadOnly)
         && (node.role.is_editable()
             || node.capabilities.has(Capability::SetValue)
-            || (action == Action::TypeText && node.capabilities.has(Capability::TypeText)))
+            || (matches!(action, Action::TypeText | Action::ReplaceText)
+                && node.capabilities.has(Capability::TypeText)))
 }
 
 /// Whether its value is entered with keys, rather than dragged or chosen.
@@ -515,26 +531,8 @@ fn check_editable(action: Action, node: &Node) -> Check {
     Check::fails(CheckName::Editable, reason, "choose an element that offers SetValue or TypeText")
 }
 
-/// Whether it is as the action would make it: nothing has to be sent, so nothing has to be offered.
-fn is_already_so(action: Action, node: &Node) -> bool {
-    let has = |state: State| node.states.has(state);
-    let is_on = has(State::Checked) || has(State::Pressed);
-    match action {
-        _ if node.gaps.basics => false,
-        Action::Check => is_on && !has(State::Indeterminate),
-        Action::Uncheck => node.role.is_toggleable() && !is_on && !has(State::Indeterminate),
-        Action::Expand => has(State::Expanded),
-        Action::Collapse => node.role.is_expandable() && !has(State::Expanded),
-        Action::SetFocus => has(State::Focused),
-        _ => false,
-    }
-}
-
 fn check_supported(action: Action, headed: bool, node: &Node) -> Check {
     const NAME: CheckName = CheckName::SupportedAction;
-    if is_already_so(action, node) {
-        return Check::new(NAME);
-    }
     if headed && route(action, headed, node).is_some()
         || has_semantic_route(action, node.role, node.capabilities)
         || matches!(action, Action::Hover | Action::Drag)
@@ -559,6 +557,7 @@ fn check_supported(action: Action, headed: bool, node: &Node) -> Check {
                 | Action::DoubleClick
                 | Action::TripleClick
                 | Action::TypeText
+                | Action::ReplaceText
                 | Action::SetValue
                 | Action::Clear
                 | Action::Toggle
@@ -654,6 +653,29 @@ impl Report {
     /// Whether the action may be carried out now.
     pub fn is_actionable(&self) -> bool {
         !self.wants_hit_test() && !self.checks.iter().any(Check::blocks)
+    }
+
+    /// What a pointer needs besides: part of the element has to lie on a display. Returns that part.
+    ///
+    /// `window`: as in [`Situation::window`]. Without displays nobody knows, and nothing changes.
+    pub fn add_displays(&mut self, bounds: Rect, window: Option<Rect>, displays: &[Rect]) -> Option<Rect> {
+        let part = window.and_then(|window| window.intersection(&bounds)).unwrap_or(bounds);
+        let area = |rect: &Rect| rect.width * rect.height;
+        let shown = displays
+            .iter()
+            .filter_map(|display| display.intersection(&part))
+            .max_by(|one, other| area(one).total_cmp(&area(other)));
+        self.aim = shown.map(|shown| shown.center());
+        if shown.is_none() && !displays.is_empty() && !bounds.is_empty() {
+            let hint = "move its window onto a display, with move-window, then retry";
+            let fails = Check::fails(CheckName::Visible, "it lies beside every display", hint);
+            match self.checks.iter_mut().find(|check| check.name == CheckName::Visible) {
+                Some(check) if check.blocks() => {}
+                Some(check) => *check = fails,
+                None => self.checks.insert(0, fails),
+            }
+        }
+        shown
     }
 
     /// Whether everything passed so far and only the hit test is missing: probe [`hit_points`] and call
@@ -1007,6 +1029,26 @@ mod tests {
         let report = hit(&[const { Hit::Unknown }; 5]);
         assert!(report.is_actionable());
         assert_eq!(report.verified_point, None);
+    }
+
+    #[test]
+    fn a_pointer_needs_some_of_it_on_a_display() {
+        let displays = [Rect::from_pixels(0, 0, 15, 300), Rect::from_pixels(-500, 0, 500, 300)];
+        let with = |bounds: Rect, displays: &[Rect]| {
+            let node = Node { bounds: Some(bounds), ..button() };
+            let mut report = report(Action::Click, true, &node);
+            let shown = report.add_displays(bounds, None, displays);
+            (
+                shown,
+                report.aim,
+                report.checks.iter().any(|check| check.blocks() && check.name == CheckName::Visible),
+            )
+        };
+        let (shown, aim, is_blocked) = with(rect(10), &displays);
+        assert_eq!((shown.map(|shown| shown.width), is_blocked), (Some(5.0), false));
+        assert!(aim.is_some_and(|aim| displays[0].contains(aim)));
+        assert_eq!(with(rect(20), &displays), (None, None, true));
+        assert_eq!(with(rect(20), &[]), (None, None, false));
     }
 
     #[test]

@@ -2,8 +2,12 @@
 //!
 //! One [`Error`] for every layer. `code`, `delivery` and the `kind` among the details are the contract; `message` and
 //! `hint` are for people and models and may change at any time. A message names the thing, the cause and the value, but
-//! never text that the caller passed in to be typed or matched, because traces keep messages.
+//! never text that the caller passed in to be typed or matched.
+//!
+//! Where a text came from is part of its type. What is written in the program (`&'static str`) may be kept in traces;
+//! what was put together when the program ran (`String`) may hold text from the screen, and is not.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::delivery::Delivery;
@@ -124,7 +128,9 @@ pub enum Fact {
     Int(i64),
     /// A number.
     Float(f64),
-    /// Text.
+    /// A word of ours, written in the program.
+    Word(&'static str),
+    /// Text from anywhere else: the screen, the caller, the system.
     Text(String),
     /// Several values.
     List(Vec<Fact>),
@@ -162,9 +168,9 @@ impl From<f64> for Fact {
         Fact::Float(value)
     }
 }
-impl From<&str> for Fact {
-    fn from(value: &str) -> Fact {
-        Fact::Text(value.to_owned())
+impl From<&'static str> for Fact {
+    fn from(value: &'static str) -> Fact {
+        Fact::Word(value)
     }
 }
 impl From<String> for Fact {
@@ -192,7 +198,7 @@ pub struct Error {
 #[derive(Clone, Debug, PartialEq)]
 struct Inner {
     code: ErrorCode,
-    message: String,
+    message: Cow<'static, str>,
     hint: Option<String>,
     delivery: Option<Delivery>,
     platform_detail: Option<String>,
@@ -202,7 +208,7 @@ struct Inner {
 
 impl Error {
     /// An error with this code and message.
-    pub fn new(code: ErrorCode, message: impl Into<String>) -> Error {
+    pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Error {
         Error {
             inner: Box::new(Inner {
                 code,
@@ -217,12 +223,12 @@ impl Error {
     }
 
     /// Bad input.
-    pub fn invalid(message: impl Into<String>) -> Error {
+    pub fn invalid(message: impl Into<Cow<'static, str>>) -> Error {
         Error::new(ErrorCode::InvalidArgs, message)
     }
 
     /// A bug or an input/output failure; says nothing about delivery.
-    pub fn internal(message: impl Into<String>) -> Error {
+    pub fn internal(message: impl Into<Cow<'static, str>>) -> Error {
         Error::new(ErrorCode::Internal, message)
     }
 
@@ -246,7 +252,7 @@ impl Error {
 
     /// Adds `details.kind`, the word that programs branch on.
     #[must_use]
-    pub fn kind(self, kind: &str) -> Error {
+    pub fn kind(self, kind: &'static str) -> Error {
         self.detail("kind", kind)
     }
 
@@ -288,6 +294,22 @@ impl Error {
         &self.inner.message
     }
 
+    /// The message, if it is one of those that are written in the program and so can hold no text from the screen.
+    pub fn own_message(&self) -> Option<&'static str> {
+        match self.inner.message {
+            Cow::Borrowed(message) => Some(message),
+            Cow::Owned(_) => None,
+        }
+    }
+
+    /// The message as a detail of another error.
+    pub fn message_fact(&self) -> Fact {
+        match &self.inner.message {
+            Cow::Borrowed(message) => Fact::Word(message),
+            Cow::Owned(message) => Fact::Text(message.clone()),
+        }
+    }
+
     /// What the caller can do about it.
     pub fn get_hint(&self) -> Option<&str> {
         self.inner.hint.as_deref()
@@ -304,9 +326,9 @@ impl Error {
     }
 
     /// The detail `kind`, or an empty string.
-    pub fn get_kind(&self) -> &str {
+    pub fn get_kind(&self) -> &'static str {
         match self.inner.details.iter().find(|(name, _)| name == "kind") {
-            Some((_, Fact::Text(kind))) => kind,
+            Some((_, Fact::Word(kind))) => kind,
             _ => "",
         }
     }
@@ -360,6 +382,14 @@ mod tests {
     fn the_first_statement_about_delivery_stands() {
         let error = Error::new(ErrorCode::Timeout, "late").delivery(Delivery::Uncertain);
         assert_eq!(error.delivery(Delivery::NotDelivered).get_delivery(), Delivery::Uncertain);
+    }
+
+    #[test]
+    fn only_what_is_written_in_the_program_is_our_own() {
+        assert_eq!(Error::invalid("x is wrong").own_message(), Some("x is wrong"));
+        assert_eq!(Error::invalid(format!("{} is wrong", "x")).own_message(), None);
+        assert_eq!(Fact::from("removed"), Fact::Word("removed"));
+        assert_eq!(Fact::from("Inbox".to_owned()), Fact::Text("Inbox".to_owned()));
     }
 
     #[test]

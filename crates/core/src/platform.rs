@@ -70,8 +70,10 @@ pub struct App {
     pub presentation: Option<Presentation>,
     /// The toolkit it is made with, if it says so.
     pub toolkit: Option<String>,
-    /// Its place in the accessibility tree; `None`: it has windows, but no accessibility.
+    /// Its place in the accessibility tree.
     pub handle: Option<Handle>,
+    /// Whether it can be read; `None`: it has a tree, and did not answer.
+    pub accessible: Option<bool>,
 }
 
 /// A top-level window.
@@ -101,8 +103,10 @@ pub struct Window {
     pub visible: Option<bool>,
     /// Whether it is modal: other windows of its application do not take input while it is open.
     pub is_modal: bool,
-    /// Its root in the accessibility tree; `None`: the window is there, its content is not accessible.
+    /// Its root in the accessibility tree.
     pub handle: Option<Handle>,
+    /// Whether its content can be read; `None`: it should, and its application has not told it yet.
+    pub accessible: Option<bool>,
 }
 
 /// A display, in the order of `--screen`: the primary one first.
@@ -209,7 +213,7 @@ impl Default for Limits {
             max_raw_depth: 50,
             nodes: 50_000,
             children: 4096,
-            text_bytes: 64 * 1024,
+            text_bytes: TEXT_READ,
             total_text_bytes: 8 * 1024 * 1024,
             include_hidden: false,
         }
@@ -267,6 +271,19 @@ pub enum Operation {
     SetText(String),
     /// Insert text at the caret, replacing the selection.
     InsertText(String),
+    /// Put the caret before the character of this number; the length of the text: behind the last one.
+    SetCaret(u32),
+    /// Select the characters from the first number up to, without, the second.
+    SelectText(u32, u32),
+    /// Put text in the place of the characters from `start` up to, without, `end`.
+    ReplaceText {
+        /// The first character that goes.
+        start: u32,
+        /// The first that stays.
+        end: u32,
+        /// What comes.
+        text: String,
+    },
     /// Set a number, within its range.
     SetNumber(f64),
     /// Change a check box, a switch, a toggle button.
@@ -279,6 +296,54 @@ pub enum Operation {
     Scroll(Direction),
     /// Come into view.
     ScrollIntoView,
+}
+
+/// Characters of one text that a tree holds.
+pub const TEXT_READ: u32 = 64 * 1024;
+
+/// What is wanted of a text. Offsets count characters (Unicode scalar values), whatever the toolkit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextQuery {
+    /// From the first number up to, without, the second; `None`: all of it.
+    pub range: Option<(u32, u32)>,
+    /// The line on the screen that holds this offset, instead of the range.
+    pub line_at: Option<u32>,
+    /// Attributes (fonts, colours, spelling) as well.
+    pub attributes: bool,
+    /// Characters at most.
+    pub limit: u32,
+}
+
+/// A text, or a part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextContent {
+    /// Characters of the whole text.
+    pub length: u32,
+    /// Where the part begins.
+    pub start: u32,
+    /// Where it ends.
+    pub end: u32,
+    /// The part.
+    pub text: String,
+    /// Where the caret is, if there is one.
+    pub caret: Option<u32>,
+    /// What is selected.
+    pub selections: Vec<(u32, u32)>,
+    /// Attributes, as far as asked for.
+    pub runs: Vec<TextRun>,
+    /// A password: there is no text.
+    pub is_secret: bool,
+}
+
+/// A part of a text with the same attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextRun {
+    /// Where it begins.
+    pub start: u32,
+    /// Where it ends.
+    pub end: u32,
+    /// Names and values, in the toolkit's words, sorted.
+    pub attributes: Vec<(String, String)>,
 }
 
 /// What became of an operation.
@@ -298,13 +363,6 @@ pub enum Performed {
         /// Our word for what was tried.
         label: &'static str,
         /// What the application answered.
-        native: String,
-    },
-    /// The application took it, and what it should have changed reads as before.
-    NoEffect {
-        /// Our word for what was done.
-        label: &'static str,
-        /// What reads as before.
         native: String,
     },
 }
@@ -424,8 +482,10 @@ pub enum CaptureTarget {
 }
 
 /// A picture, 8-bit RGB without padding.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Image {
+    /// The part of the desktop that it shows, logical pixels. Of a window: its frame, or what of that could be had.
+    pub area: Rect,
     /// Pixels across.
     pub width: u32,
     /// Pixels down.
@@ -492,6 +552,8 @@ pub trait Platform: Clock {
     fn observe(&self, scope: &Scope, limits: &Limits, deadline: Deadline) -> Result<Observation>;
     /// Reads single elements anew, all facts, all at once; the answers in the order of the handles.
     fn read(&self, handles: &[Handle], window: &Window, deadline: Deadline) -> Result<Vec<Reading>>;
+    /// Reads the text of an element; `None`: it has none, or cannot tell lines.
+    fn text(&self, target: &Handle, query: &TextQuery, deadline: Deadline) -> Result<Option<TextContent>>;
     /// The living ancestors of an element up to its window, nearest first.
     fn ancestors(&self, handle: &Handle, deadline: Deadline) -> Result<Vec<Handle>>;
     /// Who would receive a click at `point` meant for `target`.

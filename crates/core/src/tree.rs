@@ -179,6 +179,11 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether its value is only the beginning of a text, as trees hold it.
+    pub fn is_value_cut(&self) -> bool {
+        self.value.is_some() && self.text_length.is_some_and(|length| length > crate::platform::TEXT_READ)
+    }
+
     /// A node of this role at this place, with nothing else known.
     pub fn new(role: Role, handle: Handle) -> Node {
         Node {

@@ -142,4 +142,8 @@ impl Reply for ActionReply {
         }
         Some(text)
     }
+
+    fn delivery(&self) -> Option<&'static str> {
+        Some(self.disposition.delivery)
+    }
 }

@@ -417,7 +417,10 @@ fn several_windows_are_ambiguous_and_each_says_what_picks_it() {
 #[test]
 fn a_window_without_accessibility_is_named_as_such() {
     let bench = Bench::new("mute");
-    bench.fake.now_be(|scene| scene.windows[0].handle = None);
+    bench.fake.now_be(|scene| {
+        scene.windows[0].handle = None;
+        scene.windows[0].accessible = Some(false);
+    });
     bench.error(
         "snapshot",
         json!({}),
@@ -434,6 +437,35 @@ fn a_window_without_accessibility_is_named_as_such() {
     bench.fake.now_be(|scene| scene.process = ProcessState::Running);
     bench.fake.at(bench.fake.elapsed_ms() + 300, |scene| scene.windows[0].handle = Some(Handle::new("root")));
     bench.data("snapshot", json!({}));
+}
+
+#[test]
+fn what_does_not_answer_is_never_said_not_to_be_there() {
+    let bench = Bench::new("silent");
+    bench.fake.now_be(|scene| {
+        scene.windows[0].handle = None;
+        scene.windows[0].accessible = None;
+        scene.apps[0].accessible = None;
+        scene.apps[0].name = "python3".to_owned();
+    });
+    for (command, arguments) in [
+        ("snapshot", json!({"app": "Mail"})),
+        ("snapshot", json!({})),
+        ("find", json!({"app": "Mail", "role": "button"})),
+        ("list-windows", json!({"app": "Mail"})),
+        ("list-surfaces", json!({"app": "Mail"})),
+        ("close-app", json!({"app": "Mail"})),
+        ("wait", json!({"menu_closed": true, "app": "Mail", "timeout": 300})),
+    ] {
+        let error = bench.run(command, arguments)["error"].take();
+        let code = error["code"].as_str().unwrap_or_default().to_owned();
+        let last = error["details"]["last_error"]["code"].as_str().unwrap_or_default().to_owned();
+        assert!(
+            code == "APP_UNRESPONSIVE" || (code == "TIMEOUT" && last == "APP_UNRESPONSIVE"),
+            "{command}: {error}"
+        );
+    }
+    assert!(bench.data("list-windows", json!({}))[0]["accessible"].is_null());
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -702,7 +734,13 @@ fn launching_waits_for_the_window_of_what_was_started() {
 
     let bench = Bench::new("launch-dies");
     bench.fake.on_launch(|scene| scene.process = ProcessState::Exited);
-    bench.error("launch", json!({"app": "broken"}), "APP_UNRESPONSIVE", None, "delivered_unverified");
+    bench.error(
+        "launch",
+        json!({"app": "broken"}),
+        "APP_UNRESPONSIVE",
+        Some("ended_without_window"),
+        "delivered_unverified",
+    );
     assert!(bench.fake.elapsed_ms() < 8000);
 }
 

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use agent_desktop_core::Deadline;
-use agent_desktop_core::error::Result;
+use agent_desktop_core::delivery::Delivery;
+use agent_desktop_core::error::{Result, facts};
 use agent_desktop_core::platform::{Input, Platform};
 
 use crate::lease::{Lease, LeaseSettings};
 use crate::policy::Policy;
+use crate::session::Session;
 use crate::store::Store;
-use crate::trace::Trace;
+use crate::trace::{self, Field, Trace};
 
 /// Deadline of an operation when nobody asks for another, in milliseconds.
 pub const OPERATION_MS: u64 = 5000;
@@ -77,6 +79,8 @@ pub struct Context<'a> {
     pub outer: Option<Deadline>,
     /// `--timeout-ms 0`: one attempt, nothing is polled.
     pub is_single_attempt: bool,
+    /// The session of the command, if the selected one has a manifest.
+    pub(crate) session: Option<&'a Session>,
     pub(crate) trace: &'a Trace,
     pub(crate) delivery_began: &'a Cell<bool>,
 }
@@ -141,10 +145,33 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// Those of the lease and of the platform.
-    pub fn send_input(&self, input: &Input) -> Result<()> {
+    pub fn send_input(&self, action: &'static str, input: &Input) -> Result<()> {
         let _lease = self.take_lease()?;
+        self.dispatch(None, action, input)
+    }
+
+    /// Sends physical input, once, and writes that to the trace. Call with the lease held.
+    ///
+    /// # Errors
+    /// Those of the platform.
+    pub fn dispatch(&self, reference: Option<&str>, action: &'static str, input: &Input) -> Result<()> {
+        let mut fields = Vec::new();
+        fields.extend(reference.map(|reference| ("ref", Field::Text(reference))));
+        fields.push(("action", Field::Text(action)));
+        self.trace("action.dispatch.start", &fields)?;
         self.begin_delivery();
-        self.platform.input(input, self.deadline).map(|_| ())
+        match self.platform.input(input, self.deadline) {
+            Ok(_) => {
+                let result = facts([("delivery", Delivery::Unverified.as_str().into())]);
+                fields.push(("result", Field::Fact(&result)));
+                self.trace("action.dispatch.ok", &fields)
+            }
+            Err(error) => {
+                fields.extend(trace::failure(&error));
+                self.trace("action.dispatch.error", &fields)?;
+                Err(error)
+            }
+        }
     }
 
     /// Says that from here on something may reach an application. A failure that does not say more is then no longer
@@ -156,8 +183,13 @@ impl<'a> Context<'a> {
     /// Writes a line to the trace, if there is one.
     ///
     /// # Errors
-    /// With `--trace-strict`, when it cannot be written.
-    pub fn trace(&self, event: &str, fields: &[(&str, crate::trace::Field<'_>)]) -> Result<()> {
-        self.trace.write(event, fields)
+    /// With `--trace-strict`, when it cannot be written; it says whether something had been sent by then.
+    pub fn trace(&self, event: &str, fields: &[(&str, Field<'_>)]) -> Result<()> {
+        self.trace.write(event, fields).map_err(|error| error.delivery(delivered(self.delivery_began.get())))
     }
+}
+
+/// What a failure to write down what was done says about what was done.
+pub(crate) fn delivered(has_begun: bool) -> Delivery {
+    if has_begun { Delivery::Unverified } else { Delivery::NotDelivered }
 }

@@ -17,9 +17,10 @@ use agent_desktop_testkit::golden::{blocks, table};
 use crate::act::{self, dispatch, evidence};
 use crate::commands::{
     batch, close_app, drag, find, focus_window, launch, mouse_click, mouse_wheel, scroll, set_value,
-    snapshot, type_text, wait, window_change,
+    snapshot, trace as trace_command, type_text, wait, window_change,
 };
-use crate::{context, lease, observe, picture, pointer, resolve, store, trace, wait_for};
+use crate::trace::export;
+use crate::{artifacts, context, lease, observe, picture, pointer, resolve, session, store, trace, wait_for};
 
 fn code(word: &str) -> String {
     format!("`{word}`")
@@ -233,6 +234,8 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("`close-app`: for listing what is open when it did not end", ms(close_app::EXPLAIN)),
                 ("lease: between two attempts at the file", ms(lease::FILE_POLL)),
                 ("lease: between two attempts inside a process", ms(lease::PROCESS_POLL)),
+                ("a picture before or after an action", ms(artifacts::CAPTURE)),
+                ("what the picture before leaves to the action", ms(artifacts::DISPATCH)),
                 ("lock of the store", ms(store::LOCK_TIMEOUT)),
                 ("lock of the trace file", ms(trace::LOCK_TIMEOUT)),
             ],
@@ -298,7 +301,26 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("snapshots that stay then", store::KEPT.to_string()),
                 ("age of a temporary file that is removed", ms(store::ORPHAN)),
                 ("bytes of the pointer to the latest snapshot", store::MAX_LATEST.to_string()),
+                ("bytes of the manifest of a session", session::MAX_MANIFEST.to_string()),
+                ("bytes of the name of a session", session::MAX_NAME.to_string()),
+                ("what happened more recently keeps a session", ms(session::RECENT)),
                 ("bytes of a trace file", trace::MAX_FILE.to_string()),
+                ("bytes of a line of a trace", trace::MAX_EVENT.to_string()),
+                ("pictures of a session", artifacts::MAX_PICTURES.to_string()),
+                ("bytes of all of them", artifacts::MAX_PICTURE_BYTES.to_string()),
+                ("bytes of all copies of refs of a session", artifacts::MAX_MAP_BYTES.to_string()),
+                ("bytes of a line, to be read", trace::read::MAX_LINE.to_string()),
+                ("bytes of all segments that are read, the newest first", trace::read::MAX_TOTAL.to_string()),
+                ("segments and warnings that are listed", trace::read::MAX_LISTED.to_string()),
+                ("events of `trace show`, unless `--limit` says otherwise", trace_command::SHOWN.to_string()),
+                (
+                    "events of `trace export`, unless `--limit` says otherwise",
+                    trace_command::EXPORTED.to_string(),
+                ),
+                (
+                    "bytes of an exported page: data, pictures among them, the rest",
+                    format!("{}, {}, {}", export::MAX_DATA, export::MAX_PICTURES, export::MAX_PAGE),
+                ),
                 ("pixels of a picture", picture::MAX_PIXELS.to_string()),
                 ("bytes of a PNG", picture::MAX_PNG.to_string()),
             ],

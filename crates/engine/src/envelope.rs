@@ -121,6 +121,7 @@ impl Serialize for OneFact<'_> {
             Fact::Bool(value) => serializer.serialize_bool(*value),
             Fact::Int(value) => serializer.serialize_i64(*value),
             Fact::Float(value) => serializer.serialize_f64(*value),
+            Fact::Word(value) => serializer.serialize_str(value),
             Fact::Text(value) => serializer.serialize_str(value),
             Fact::List(values) => {
                 let mut list = serializer.serialize_seq(Some(values.len()))?;

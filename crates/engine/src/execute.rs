@@ -13,10 +13,11 @@ use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::platform::{Permission, Platform};
 
 use crate::commands::{Answer, Command, Effects};
-use crate::context::{Context, MAX_TIMEOUT_MS, Options};
+use crate::context::{Context, MAX_TIMEOUT_MS, Options, delivered};
 use crate::envelope;
 use crate::log;
 use crate::policy;
+use crate::session::Session;
 use crate::store::Store;
 use crate::trace::{Field, Trace};
 use crate::wait_for::Condition;
@@ -53,30 +54,44 @@ pub(crate) fn execute_within(
 ) -> Response {
     let delivery_began = Cell::new(false);
     let start = platform.now();
-    let mut trace = Trace::default();
+    // Both outlive a panic: the trace gets its last line, and the session is not removed before that.
+    let (mut trace, mut session) = (Trace::default(), None);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        prepare_and_run(command, platform, options, outer, &delivery_began, &mut trace)
+        prepare_and_run(command, platform, options, outer, &delivery_began, (&mut trace, &mut session))
     }));
     let outcome = outcome.unwrap_or_else(|panic| Err(from_panic(&*panic)));
     let outcome = outcome.map_err(|error| stamp(error, command.effects(), delivery_began.get()));
-    let duration_ms = platform.now().saturating_duration_since(start).as_millis() as u64;
-    let mut fields = vec![
-        ("command", Field::Text(command.name())),
-        ("ok", Field::Bool(outcome.is_ok())),
-        ("duration_ms", Field::Number(duration_ms)),
-    ];
-    if let Err(error) = &outcome {
-        fields.push(("code", Field::Text(error.code().as_str())));
-    }
-    let ended = trace.write("command.end", &fields);
+    let ended = trace_end(&trace, command, platform.now().saturating_duration_since(start), &outcome);
     match (outcome, ended) {
         (Err(error), _) => Response::failure(command.name(), &error),
         // A strict trace that lost its last line is a failure, but what was delivered stays delivered.
         (Ok(_), Err(error)) => {
-            Response::failure(command.name(), &stamp(error, command.effects(), delivery_began.get()))
+            Response::failure(command.name(), &error.delivery(delivered(delivery_began.get())))
         }
         (Ok(answer), Ok(())) => Response { text: answer.text, ok: !answer.is_failure },
     }
+}
+
+/// The last line of a command in the trace.
+fn trace_end(trace: &Trace, command: &Command, duration: Duration, outcome: &Result<Answer>) -> Result<()> {
+    let mut fields = vec![
+        ("command", Field::Text(command.name())),
+        ("ok", Field::Bool(outcome.is_ok())),
+        ("duration_ms", Field::Number(duration.as_millis() as u64)),
+    ];
+    match outcome {
+        Ok(answer) => {
+            fields.extend(answer.delivery.map(|delivery| ("delivery", Field::Text(delivery))));
+        }
+        Err(error) => {
+            fields.push(("code", Field::Text(error.code().as_str())));
+            if !error.get_kind().is_empty() {
+                fields.push(("kind", Field::Text(error.get_kind())));
+            }
+            fields.push(("delivery", Field::Text(error.get_delivery().as_str())));
+        }
+    }
+    trace.write("command.end", &fields)
 }
 
 fn prepare_and_run(
@@ -85,11 +100,13 @@ fn prepare_and_run(
     options: &Options,
     outer: Option<Deadline>,
     delivery_began: &Cell<bool>,
-    trace: &mut Trace,
+    (trace, session): (&mut Trace, &mut Option<Session>),
 ) -> Result<Answer> {
     let effects = command.effects();
     let store = Store::new(options)?;
-    *trace = Trace::open(options.trace.as_deref(), options.trace_strict, store.session())?;
+    *session = Session::enter(&store);
+    let session = session.as_ref();
+    *trace = Trace::open(options, store.session(), session, matches!(command, Command::Trace(_)))?;
     trace.write("command.start", &[("command", Field::Text(command.name()))])?;
 
     let (timeout_ms, default_ms) = command.timeout();
@@ -111,8 +128,18 @@ fn prepare_and_run(
         return Err(policy::needs_headed(command.name()));
     }
     log::debug(format_args!("{}: {budget} ms, {effects:?}", command.name()));
-    let context =
-        Context { platform, store, options, deadline, outer, is_single_attempt, trace, delivery_began };
+    let store = store.until(deadline.at());
+    let context = Context {
+        platform,
+        store,
+        options,
+        deadline,
+        outer,
+        is_single_attempt,
+        session,
+        trace,
+        delivery_began,
+    };
     command.run(&context)
 }
 

@@ -11,7 +11,7 @@ use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
     App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
     Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Stop, Surface, SurfaceKind, Window, WindowOperation,
+    Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::tree::{Handle, Node, NodeId, Tree};
@@ -44,6 +44,7 @@ pub(crate) struct Fake {
     on_launch: RefCell<Option<Change>>,
     on_close: RefCell<Option<Change>>,
     on_focus: RefCell<Option<Change>>,
+    on_perform: RefCell<Option<Change>>,
     pub(crate) inputs: RefCell<Vec<Input>>,
     pub(crate) panics: Cell<bool>,
     calls: Cell<u64>,
@@ -58,6 +59,7 @@ pub(crate) fn app(name: &str, pid: u32) -> App {
         presentation: None,
         toolkit: None,
         handle: Some(Handle::new(format!("app{pid}"))),
+        accessible: Some(true),
     }
 }
 
@@ -76,6 +78,7 @@ pub(crate) fn window(id: &str, title: &str, app: &App) -> Window {
         frame: None,
         maximized: None,
         handle: Some(Handle::new(format!("window{id}"))),
+        accessible: Some(true),
     }
 }
 
@@ -136,6 +139,7 @@ impl Fake {
             on_launch: RefCell::default(),
             on_close: RefCell::default(),
             on_focus: RefCell::default(),
+            on_perform: RefCell::default(),
             inputs: RefCell::default(),
             panics: Cell::default(),
             calls: Cell::default(),
@@ -157,6 +161,10 @@ impl Fake {
 
     pub(crate) fn on_close(&self, change: impl FnOnce(&mut Scene) + 'static) {
         *self.on_close.borrow_mut() = Some(Box::new(change));
+    }
+
+    pub(crate) fn on_perform(&self, change: impl FnOnce(&mut Scene) + 'static) {
+        *self.on_perform.borrow_mut() = Some(Box::new(change));
     }
 
     pub(crate) fn on_focus(&self, change: impl FnOnce(&mut Scene) + 'static) {
@@ -285,6 +293,14 @@ impl Platform for Fake {
         };
         Ok(handles.iter().map(read).collect())
     }
+    fn text(&self, target: &Handle, _: &TextQuery, _: Deadline) -> Result<Option<TextContent>> {
+        let scene = self.call()?;
+        let node = scene.tree.iter().find(|(_, node)| node.handle == *target).map(|(_, node)| node);
+        Ok(node.and_then(|node| node.value.clone()).map(|text| {
+            let length = text.chars().count() as u32;
+            TextContent { length, end: length, text, ..TextContent::default() }
+        }))
+    }
     fn ancestors(&self, _: &Handle, _: Deadline) -> Result<Vec<Handle>> {
         Ok(Vec::new())
     }
@@ -293,6 +309,7 @@ impl Platform for Fake {
     }
     fn perform(&self, _: &Handle, _: &Operation, _: Deadline) -> Result<Performed> {
         self.call()?;
+        self.trigger(&self.on_perform);
         Ok(Performed::Done { label: "press", native: "click".to_owned() })
     }
     fn input(&self, input: &Input, _: Deadline) -> Result<usize> {
@@ -324,7 +341,7 @@ impl Platform for Fake {
         };
         // Twice as many pixels as logical ones.
         let (width, height) = (bounds.width as u32 * 2, bounds.height as u32 * 2);
-        Ok(Image { width, height, rgb: vec![7; (width * height * 3) as usize] })
+        Ok(Image { area: bounds, width, height, rgb: vec![7; (width * height * 3) as usize] })
     }
 }
 

@@ -107,7 +107,7 @@ impl Lease {
     }
 }
 
-fn timeout(kind: &str, path: Option<&Path>, contention_count: u64) -> Error {
+fn timeout(kind: &'static str, path: Option<&Path>, contention_count: u64) -> Error {
     let error = Error::new(
         ErrorCode::Timeout,
         "another command is acting on this desktop, and did not finish in time",
@@ -123,7 +123,7 @@ fn timeout(kind: &str, path: Option<&Path>, contention_count: u64) -> Error {
     }
 }
 
-fn unusable(message: &str, error: Errno) -> Error {
+fn unusable(message: &'static str, error: Errno) -> Error {
     Error::internal(message).platform_detail(error.to_string()).delivery(Delivery::NotDelivered)
 }
 

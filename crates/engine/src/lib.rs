@@ -6,6 +6,7 @@
 
 pub mod act;
 pub mod action_reply;
+pub(crate) mod artifacts;
 #[cfg(test)]
 mod command_tests;
 pub mod commands;
@@ -25,6 +26,9 @@ pub mod pointer;
 pub mod policy;
 mod private_files;
 pub mod resolve;
+pub mod session;
+#[cfg(test)]
+mod session_tests;
 pub mod store;
 pub mod targets;
 pub mod trace;

@@ -93,13 +93,31 @@ impl Target {
             .detail("requested_surface", self.surface.as_json())
             .detail("supported_surfaces", Fact::List(words)));
         }
+        loop {
+            match self.observe_once(context, limits) {
+                // A window that nobody named and that is gone by now: another one may fit.
+                Err(error)
+                    if error.code() == ErrorCode::WindowNotFound
+                        && error.get_kind() == "window_vanished"
+                        && self.window_id.is_none()
+                        && context.poll(TREE_POLL) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn observe_once(&self, context: &Context<'_>, limits: &Limits) -> Result<Observed> {
         let (window, root) = match self.surface {
             SurfaceKind::Window | SurfaceKind::Focused => {
                 (targets::window(context, self.window_id.as_deref(), self.app.as_deref())?, None)
             }
             _ => self.open_surface(context)?,
         };
-        let observation = observe(context, &Scope { window: window.clone(), root }, limits)?;
+        let scope = Scope { window: window.clone(), root };
+        let observation = observe(context, &scope, limits).map_err(|error| match error.code() {
+            ErrorCode::WindowNotFound => error.kind("window_vanished"),
+            _ => error,
+        })?;
         Ok(Observed { window, surface: self.surface, observation })
     }
 
@@ -152,7 +170,7 @@ fn any_window(context: &Context<'_>, app: &App) -> Result<Window> {
 
 fn candidate(surface: &Surface) -> Fact {
     facts([
-        ("id", surface.id.as_str().into()),
+        ("id", surface.id.clone().into()),
         ("type", surface.kind.into()),
         ("title", surface.title.clone().unwrap_or_default().into()),
     ])
@@ -181,7 +199,7 @@ fn outermost<'a>(context: &Context<'_>, surfaces: &'a [Surface]) -> Result<Optio
 pub fn observe(context: &Context<'_>, scope: &Scope, limits: &Limits) -> Result<Observation> {
     let with_tree;
     let scope = if scope.root.is_none() && scope.window.handle.is_none() {
-        with_tree = Scope { window: wait_for_tree(context, &scope.window)?, root: None };
+        with_tree = Scope { window: wait_for_tree(context, &scope.window, limits)?, root: None };
         &with_tree
     } else {
         scope
@@ -201,8 +219,9 @@ pub fn observe(context: &Context<'_>, scope: &Scope, limits: &Limits) -> Result<
 
 /// Waits a moment for the tree of a window that is on the screen already: an application that starts tells the window
 /// system first.
-fn wait_for_tree(context: &Context<'_>, window: &Window) -> Result<Window> {
+fn wait_for_tree(context: &Context<'_>, window: &Window, limits: &Limits) -> Result<Window> {
     let patience = context.deadline.within(context.now(), TREE_PATIENCE);
+    let mut is_silent = window.accessible.is_none();
     loop {
         let state = context.platform.process_state(window.pid, window.process_instance.as_deref());
         if state == ProcessState::Unresponsive {
@@ -219,15 +238,34 @@ fn wait_for_tree(context: &Context<'_>, window: &Window) -> Result<Window> {
             break;
         }
         let live = targets::recheck(context, window)?;
+        is_silent = live.accessible.is_none();
         if live.handle.is_some() {
             return Ok(live);
         }
+    }
+    // An application that hangs has no tree either; the platform knows who did not answer.
+    let scope = Scope { window: window.clone(), root: None };
+    if let Err(error) = context.platform.observe(&scope, limits, context.deadline)
+        && error.code() == ErrorCode::AppUnresponsive
+    {
+        return Err(error);
     }
     if context.deadline.has_passed(context.now()) {
         return Err(Error::new(ErrorCode::Timeout, format!("window {} was not read in time", window.id))
             .kind("deadline")
             .detail("timeout_ms", context.deadline.budget().as_millis() as u64)
             .hint("allow more time with --timeout-ms"));
+    }
+    if is_silent {
+        return Err(Error::new(
+            ErrorCode::AppUnresponsive,
+            format!(
+                "{} (pid {}) does not answer: its window {} cannot be read",
+                window.app_name, window.pid, window.id
+            ),
+        )
+        .kind("app_unresponsive")
+        .hint("see whether the application hangs; once it answers, retry"));
     }
     Err(Error::new(
         ErrorCode::ActionNotSupported,

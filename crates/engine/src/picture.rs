@@ -9,14 +9,15 @@ pub(crate) const MAX_PIXELS: u64 = 100_000_000;
 /// Bytes that a PNG may have.
 pub(crate) const MAX_PNG: usize = 64 * 1024 * 1024;
 
-/// Cuts `part` out of a picture that shows `whole`; both in logical pixels of the desktop.
+/// Cuts `part`, logical pixels of the desktop, out of a picture.
 ///
 /// What lies outside of the picture is cut off. Part pixels at the edges are kept.
 ///
 /// # Errors
 /// `INVALID_ARGS` when nothing of it is in the picture.
-pub fn crop(image: &Image, whole: Rect, part: Rect) -> Result<Image> {
+pub fn crop(image: &Image, part: Rect) -> Result<Image> {
     let outside = || Error::invalid("the part asked for lies outside of the picture");
+    let whole = image.area;
     let shown = whole.intersection(&part).ok_or_else(outside)?;
     let (across, down) = (f64::from(image.width) / whole.width, f64::from(image.height) / whole.height);
     // A hair's breadth of tolerance keeps whole coordinates from growing by a pixel through rounding.
@@ -37,7 +38,13 @@ pub fn crop(image: &Image, whole: Rect, part: Rect) -> Result<Image> {
         let start = (row as usize * image.width as usize + left as usize) * 3;
         rgb.extend_from_slice(&image.rgb[start..start + width as usize * 3]);
     }
-    Ok(Image { width, height, rgb })
+    let area = Rect {
+        x: whole.x + f64::from(left) / across,
+        y: whole.y + f64::from(top) / down,
+        width: f64::from(width) / across,
+        height: f64::from(height) / down,
+    };
+    Ok(Image { area, width, height, rgb })
 }
 
 /// The picture as PNG; compressed for speed, not for size.
@@ -73,23 +80,23 @@ pub fn encode(image: &Image) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn image(width: u32, height: u32) -> Image {
+    fn image(area: Rect, width: u32, height: u32) -> Image {
         let rgb = (0..width * height).flat_map(|pixel| [pixel as u8, 0, 0]).collect();
-        Image { width, height, rgb }
+        Image { area, width, height, rgb }
     }
 
     #[test]
     fn crops_at_scale_two_and_keeps_part_pixels() {
         let whole = Rect::from_pixels(100, 100, 4, 2);
-        let part = crop(&image(8, 4), whole, Rect { x: 101.0, y: 100.5, width: 1.2, height: 10.0 }).unwrap();
+        let part = crop(&image(whole, 8, 4), Rect { x: 101.0, y: 100.5, width: 1.2, height: 10.0 }).unwrap();
         assert_eq!((part.width, part.height), (3, 3));
         assert_eq!(part.rgb[0], 8 + 2);
-        assert!(crop(&image(8, 4), whole, Rect::from_pixels(0, 0, 50, 50)).is_err());
+        assert!(crop(&image(whole, 8, 4), Rect::from_pixels(0, 0, 50, 50)).is_err());
     }
 
     #[test]
     fn encodes_what_can_be_decoded() {
-        let picture = image(7, 3);
+        let picture = image(Rect::default(), 7, 3);
         let bytes = encode(&picture).unwrap();
         let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
         let mut rgb = vec![0; reader.output_buffer_size().unwrap()];

@@ -112,6 +112,7 @@ mod tests {
             presentation: None,
             toolkit: None,
             handle: None,
+            accessible: Some(true),
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Result};
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 const DIRECTORY_MODE: Mode = Mode::RWXU;
@@ -22,6 +23,11 @@ const FILE_MODE: Mode = Mode::from_bits_retain(0o600);
 
 /// How long to wait between two attempts at a lock.
 const LOCK_POLL: Duration = Duration::from_millis(10);
+
+/// How long a sign of life may be in the hands of those who look at it.
+const HOLD_TIMEOUT: Duration = Duration::from_millis(500);
+/// Levels of directories below one that is removed with all that is in it.
+const TREE_LEVELS: u8 = 8;
 
 /// An open directory of ours.
 #[derive(Debug)]
@@ -35,6 +41,7 @@ pub(crate) struct Directory {
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) is_directory: bool,
+    pub(crate) is_link: bool,
 }
 
 /// An exclusive lock, held until dropped.
@@ -193,6 +200,7 @@ impl Directory {
                 entries.push(Entry {
                     name: name.to_owned(),
                     is_directory: entry.file_type() == FileType::Directory,
+                    is_link: entry.file_type() == FileType::Symlink,
                 });
             }
         }
@@ -210,20 +218,13 @@ impl Directory {
     pub(crate) fn read(&self, name: &str, limit: usize) -> Result<Option<Vec<u8>>> {
         use std::io::Read;
         let path = self.path.join(name);
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
-            Ok(fd) => fd,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP) => return Err(unsafe_path(&path, "it is a symbolic link")),
-            Err(error) => return Err(failed("cannot open", &path, error)),
-        };
-        let status = check_file(&fd, &path)?;
-        if status.st_size as u64 > limit as u64 {
+        let Some((file, length)) = self.open_file(name)? else { return Ok(None) };
+        if length > limit as u64 {
             return Err(too_large(&path, limit));
         }
-        let mut bytes = Vec::with_capacity(status.st_size as usize);
+        let mut bytes = Vec::with_capacity(length as usize);
         // It may grow while it is read.
-        std::fs::File::from(fd).take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|error| {
+        file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|error| {
             Error::internal(format!("cannot read {}", path.display()))
                 .platform_detail(error.to_string())
                 .delivery(Delivery::NotDelivered)
@@ -299,11 +300,127 @@ impl Directory {
         }
     }
 
+    /// Makes a directory that was not there; `None` when something of this name is.
+    pub(crate) fn create(&self, name: &str) -> Result<Option<Directory>> {
+        match rustix::fs::mkdirat(&self.fd, name, DIRECTORY_MODE) {
+            Ok(()) => self.child(name, true),
+            Err(Errno::EXIST) => Ok(None),
+            Err(error) => Err(failed("cannot make", &self.path.join(name), error)),
+        }
+    }
+
+    /// Gives something in this directory another name, which nothing has yet; false when something has it.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<bool> {
+        match rustix::fs::renameat_with(&self.fd, from, &self.fd, to, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST | Errno::NOTEMPTY) => Ok(false),
+            Err(error) => Err(failed("cannot rename", &self.path.join(from), error)),
+        }
+    }
+
+    /// Removes a directory with all that is in it. Links are removed, not followed.
+    pub(crate) fn remove_tree(&self, name: &str) -> Result<()> {
+        self.remove_levels(name, TREE_LEVELS)
+    }
+
+    fn remove_levels(&self, name: &str, levels: u8) -> Result<()> {
+        if levels == 0 {
+            return Err(unsafe_path(&self.path.join(name), "it is deeper than anything we make"));
+        }
+        if let Some(directory) = self.child(name, false)? {
+            for entry in directory.entries()? {
+                if entry.is_directory {
+                    directory.remove_levels(&entry.name, levels - 1)?;
+                } else {
+                    directory.remove(&entry.name)?;
+                }
+            }
+        }
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(failed("cannot remove", &self.path.join(name), error)),
+        }
+    }
+
+    /// Opens a file for lines to be added at its end, making it if need be.
+    pub(crate) fn append(&self, name: &str) -> Result<File> {
+        let path = self.path.join(name);
+        let flags = OFlags::WRONLY
+            | OFlags::APPEND
+            | OFlags::CREATE
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::CLOEXEC;
+        let fd = match rustix::fs::openat(&self.fd, name, flags, FILE_MODE) {
+            Ok(fd) => fd,
+            Err(Errno::LOOP) => return Err(unsafe_path(&path, "it is a symbolic link")),
+            Err(error) => return Err(failed("cannot open", &path, error)),
+        };
+        check_file(&fd, &path)?;
+        Ok(File::from(fd))
+    }
+
+    /// Opens a file for reading, and says how long it is; `None` when there is none.
+    pub(crate) fn open_file(&self, name: &str) -> Result<Option<(File, u64)>> {
+        let path = self.path.join(name);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => {
+                let length = check_file(&fd, &path)?.st_size as u64;
+                Ok(Some((File::from(fd), length)))
+            }
+            Err(Errno::NOENT) => Ok(None),
+            Err(Errno::LOOP) => Err(unsafe_path(&path, "it is a symbolic link")),
+            Err(error) => Err(failed("cannot open", &path, error)),
+        }
+    }
+
+    /// Makes a file of a new name and holds its lock, as a sign that somebody is here.
+    pub(crate) fn hold(&self, name: &str) -> Result<FileLock> {
+        let path = self.path.join(name);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.fd, name, flags, FILE_MODE)
+            .map_err(|error| failed("cannot make", &path, error))?;
+        // Whoever looks whether somebody is here has the lock for a moment.
+        let start = Instant::now();
+        loop {
+            match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(FileLock(fd)),
+                Err(Errno::WOULDBLOCK) if start.elapsed() < HOLD_TIMEOUT => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(error) => return Err(failed("cannot lock", &path, error)),
+            }
+        }
+    }
+
+    /// Whether somebody holds the lock of a file. What cannot be found out counts as held: it protects.
+    pub(crate) fn is_held(&self, name: &str) -> bool {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => rustix::fs::flock(&fd, FlockOperation::NonBlockingLockShared).is_err(),
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => false,
+            Err(_) => true,
+        }
+    }
+
     /// Takes the exclusive lock on a file of this directory.
     ///
     /// # Errors
     /// `TIMEOUT` of kind `lock_timeout`.
     pub(crate) fn lock(&self, name: &str, timeout: Duration) -> Result<FileLock> {
+        self.lock_by(name, timeout, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// The same, together with others who do not want it for themselves.
+    ///
+    /// # Errors
+    /// As [`Directory::lock`].
+    pub(crate) fn share(&self, name: &str, timeout: Duration) -> Result<FileLock> {
+        self.lock_by(name, timeout, FlockOperation::NonBlockingLockShared)
+    }
+
+    fn lock_by(&self, name: &str, timeout: Duration, operation: FlockOperation) -> Result<FileLock> {
         let path = self.path.join(name);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = match rustix::fs::openat(&self.fd, name, flags, FILE_MODE) {
@@ -315,7 +432,7 @@ impl Directory {
         let start = Instant::now();
         let mut contention_count = 0_u64;
         loop {
-            match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+            match rustix::fs::flock(&fd, operation) {
                 Ok(()) => return Ok(FileLock(fd)),
                 Err(Errno::WOULDBLOCK) if start.elapsed() < timeout => {
                     contention_count += 1;

@@ -3,6 +3,7 @@
 //! The rules are core's; here is the order in which the platform is asked: the process, the window, the stored handle,
 //! and only if that fails the whole window. Nothing approximate is ever returned.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use agent_desktop_core::deadline::Deadline;
@@ -13,7 +14,7 @@ use agent_desktop_core::refs::{self, Fast, RefEntry, RefMap, RefTarget, Resoluti
 use agent_desktop_core::tree::{Handle, Node};
 
 use crate::context::Context;
-use crate::trace::Field;
+use crate::trace::{self, Field};
 
 /// Longest time one attempt to resolve may take.
 pub(crate) const ATTEMPT: Duration = Duration::from_millis(750);
@@ -31,6 +32,8 @@ pub struct Loaded {
     pub entry: RefEntry,
     /// The map it stands in.
     pub map: RefMap,
+    /// Whether the trace says already that the element was found.
+    is_told: Cell<bool>,
 }
 
 /// The living element of a ref.
@@ -52,22 +55,64 @@ pub struct Resolved {
 /// `INVALID_ARGS` for what is no ref, `SNAPSHOT_NOT_FOUND`, `STALE_REF` for a number the snapshot does not have.
 pub fn load(context: &Context<'_>, reference: &str, snapshot: Option<&str>) -> Result<Loaded> {
     let target = RefTarget::parse(reference, snapshot)?;
-    let map = context.store.load(&target.snapshot_id)?;
-    let entry =
-        map.entries.get(&target.number).cloned().ok_or_else(|| Stale::NotInSnapshot.error(&target, None))?;
+    let name = target.to_string();
+    context.trace(
+        "ref.resolve.start",
+        &[("ref", Field::Text(&name)), ("snapshot_id", Field::Text(&target.snapshot_id))],
+    )?;
+    let (entry, map) = match look_up(context, &target) {
+        Ok(found) => found,
+        Err(error) => {
+            trace_error(context, &target, &error)?;
+            return Err(error);
+        }
+    };
     context.trace(
         "ref.resolve.entry",
         &[
-            ("ref", Field::Text(&target.to_string())),
+            ("ref", Field::Text(&name)),
             ("pid", Field::Number(entry.pid.into())),
             ("role", Field::Text(entry.role.as_str())),
             ("name", Field::Screen(entry.name.as_deref().unwrap_or(""))),
         ],
     )?;
-    Ok(Loaded { target, entry, map })
+    Ok(Loaded { target, entry, map, is_told: Cell::new(false) })
+}
+
+fn look_up(context: &Context<'_>, target: &RefTarget) -> Result<(RefEntry, RefMap)> {
+    let map = context.store.load(&target.snapshot_id)?;
+    let entry = map.entries.get(&target.number).cloned();
+    entry.map(|entry| (entry, map)).ok_or_else(|| Stale::NotInSnapshot.error(target, None))
+}
+
+/// What was remembered of the element of a ref that was resolved before.
+///
+/// # Errors
+/// As [`load`].
+pub fn entry(context: &Context<'_>, reference: &str, snapshot: Option<&str>) -> Result<RefEntry> {
+    look_up(context, &RefTarget::parse(reference, snapshot)?).map(|(entry, _)| entry)
+}
+
+fn trace_error(context: &Context<'_>, target: &RefTarget, error: &Error) -> Result<()> {
+    let name = target.to_string();
+    let mut fields = vec![("ref", Field::Text(&name)), ("snapshot_id", Field::Text(&target.snapshot_id))];
+    fields.extend(trace::failure(error));
+    context.trace("ref.resolve.error", &fields)
 }
 
 impl Loaded {
+    /// Writes to the trace that the element was found, once, or why it was not.
+    ///
+    /// # Errors
+    /// Those of [`Context::trace`].
+    pub fn tell<T>(&self, context: &Context<'_>, outcome: &Result<T>) -> Result<()> {
+        match outcome {
+            Ok(_) if self.is_told.replace(true) => Ok(()),
+            Ok(_) => context.trace("ref.resolve.ok", &[("ref", Field::Text(&self.target.to_string()))]),
+            Err(error) => trace_error(context, &self.target, error),
+        }
+    }
+
     /// `e12 (button "Save")`.
     pub fn subject(&self) -> String {
         subject(&self.target, Some(&self.entry))
@@ -83,6 +128,7 @@ impl Loaded {
             presentation: None,
             toolkit: None,
             handle: None,
+            accessible: Some(true),
         }
     }
 
@@ -114,7 +160,7 @@ impl Loaded {
 /// # Errors
 /// `STALE_REF` with the reason, `AMBIGUOUS_TARGET` with candidates, `APP_UNRESPONSIVE`; passing ones are retryable.
 pub fn attempt(context: &Context<'_>, loaded: &Loaded, deadline: Deadline) -> Result<Resolved> {
-    let Loaded { target, entry, map } = loaded;
+    let Loaded { target, entry, map, .. } = loaded;
     if let Some(error) = loaded.process_error(context) {
         return Err(error);
     }
@@ -138,6 +184,21 @@ pub fn attempt(context: &Context<'_>, loaded: &Loaded, deadline: Deadline) -> Re
         // missed once.
         windows = context.platform.windows(Some(&loaded.app()), context.deadline)?;
         window = locate(&windows);
+    }
+    if window.is_none() {
+        // The same window may go by another id: without a display server, or because it was not on the screen yet. The
+        // element itself knows which one it is in.
+        let above = context.platform.ancestors(&entry.handle, deadline).unwrap_or_default();
+        window = windows
+            .iter()
+            .find(|window| {
+                window.process_instance.as_deref() == Some(entry.process_instance.as_str())
+                    && window
+                        .handle
+                        .as_ref()
+                        .is_some_and(|root| above.contains(root) || *root == entry.handle)
+            })
+            .cloned();
     }
     let Some(window) = window else {
         return Err(Error::new(
@@ -209,7 +270,10 @@ pub fn resolve(context: &Context<'_>, loaded: &Loaded) -> Result<Resolved> {
                     && error.code() == ErrorCode::AppUnresponsive
                     && !context.is_single_attempt
                     && context.pause(RETRY) => {}
-            outcome => return outcome,
+            outcome => {
+                loaded.tell(context, &outcome)?;
+                return outcome;
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use agent_desktop_core::action::Capability;
 use agent_desktop_core::delivery::Delivery;
@@ -26,14 +26,19 @@ use crate::log;
 use crate::private_files::{Directory, is_temporary};
 use crate::wire::Bounds;
 
-const SNAPSHOTS: &str = "snapshots";
+/// The directory of the maps.
+pub(crate) const SNAPSHOTS: &str = "snapshots";
 const MAP: &str = "refmap.json";
+const SESSIONS: &str = "sessions";
 const LATEST: &str = "latest_snapshot_id";
-const LOCK: &str = "refstore.lock";
+/// The lock of writers.
+pub(crate) const LOCK: &str = "refstore.lock";
 /// Bytes that the pointer to the latest snapshot may have.
 pub(crate) const MAX_LATEST: usize = 65;
 /// How long writers wait for each other.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long they wait at least, however little is left of a deadline.
+const LAST_MOMENT: Duration = Duration::from_millis(200);
 /// More snapshots than this are cut down to [`KEPT`].
 pub(crate) const MOST: usize = 128;
 pub(crate) const KEPT: usize = 96;
@@ -45,6 +50,8 @@ pub(crate) const ORPHAN: Duration = Duration::from_secs(60);
 pub struct Store {
     root: Option<PathBuf>,
     session: Option<String>,
+    /// By when the command answers that this belongs to.
+    until: Option<Instant>,
 }
 
 /// Refuses what cannot be the id of a session: 1 to 64 letters, digits, `_` or `-`.
@@ -77,7 +84,7 @@ impl Store {
         if let Some(session) = session {
             check_session_id(session)?;
         }
-        Ok(Store { root, session: session.map(str::to_owned) })
+        Ok(Store { root, session: session.map(str::to_owned), until: None })
     }
 
     /// The state root that the options select; `None`: there is no home either.
@@ -111,6 +118,17 @@ impl Store {
         }
     }
 
+    /// The same, for a command that answers by then: what was read in the last moment is still stored.
+    #[must_use]
+    pub fn until(self, deadline: Instant) -> Store {
+        Store { until: Some(deadline), ..self }
+    }
+
+    fn lock_timeout(&self) -> Duration {
+        let left = self.until.map_or(LOCK_TIMEOUT, |until| until.saturating_duration_since(Instant::now()));
+        left.clamp(LAST_MOMENT, LOCK_TIMEOUT)
+    }
+
     /// The state root, if there is one.
     pub fn root(&self) -> Option<&Path> {
         self.root.as_deref()
@@ -121,7 +139,7 @@ impl Store {
         self.session.as_deref()
     }
 
-    fn base(&self, create: bool) -> Result<Option<Directory>> {
+    fn root_directory(&self, create: bool) -> Result<Option<Directory>> {
         let root = self.root.as_ref().ok_or_else(|| {
             Error::internal(
                 "there is no place for snapshots: neither AGENT_DESKTOP_HOME nor a home directory is known",
@@ -129,8 +147,21 @@ impl Store {
             .hint("set AGENT_DESKTOP_HOME to the absolute path of a directory of your own")
             .delivery(Delivery::NotDelivered)
         })?;
-        let Some(mut directory) = Directory::open(root, create)? else { return Ok(None) };
-        for name in self.session.iter().flat_map(|session| ["sessions", session]) {
+        Directory::open(root, create)
+    }
+
+    /// The directory of all sessions and namespaces.
+    pub(crate) fn sessions(&self, create: bool) -> Result<Option<Directory>> {
+        match self.root_directory(create)? {
+            Some(root) => root.child(SESSIONS, create),
+            None => Ok(None),
+        }
+    }
+
+    /// The directory of the selected namespace.
+    pub(crate) fn base(&self, create: bool) -> Result<Option<Directory>> {
+        let Some(mut directory) = self.root_directory(create)? else { return Ok(None) };
+        for name in self.session.iter().flat_map(|session| [SESSIONS, session]) {
             match directory.child(name, create)? {
                 Some(child) => directory = child,
                 None => return Ok(None),
@@ -151,7 +182,7 @@ impl Store {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let text = encode(map)?;
         let base = self.for_writing()?;
-        let _lock = base.lock(LOCK, LOCK_TIMEOUT)?;
+        let _lock = base.lock(LOCK, self.lock_timeout())?;
         let snapshots = base
             .child(SNAPSHOTS, true)?
             .ok_or_else(|| Error::internal("a directory that was made is not there"))?;
@@ -187,15 +218,27 @@ impl Store {
     /// # Errors
     /// `INVALID_ARGS` for what is no id, `SNAPSHOT_NOT_FOUND`, `INTERNAL` when the file is not what we wrote.
     pub fn load(&self, id: &str) -> Result<RefMap> {
-        refs::check_snapshot_id(id)?;
-        let directory = self.base(false)?.map(|base| base.child(SNAPSHOTS, false)).transpose()?.flatten();
-        let directory = directory.map(|snapshots| snapshots.child(id, false)).transpose()?.flatten();
+        let directory = self.snapshot(id)?;
         let text =
             directory.as_ref().map(|directory| directory.read(MAP, MAX_MAP_BYTES)).transpose()?.flatten();
         match (text, directory) {
             (Some(text), Some(directory)) => decode(&text, directory.path()),
             _ => Err(self.not_found(id)),
         }
+    }
+
+    /// The map of a snapshot as it is stored, if it is.
+    pub(crate) fn text(&self, id: &str) -> Result<Option<Vec<u8>>> {
+        self.snapshot(id)?
+            .map(|directory| directory.read(MAP, MAX_MAP_BYTES))
+            .transpose()
+            .map(Option::flatten)
+    }
+
+    fn snapshot(&self, id: &str) -> Result<Option<Directory>> {
+        refs::check_snapshot_id(id)?;
+        let snapshots = self.base(false)?.map(|base| base.child(SNAPSHOTS, false)).transpose()?.flatten();
+        snapshots.map(|snapshots| snapshots.child(id, false)).transpose().map(Option::flatten)
     }
 
     /// Changes the map of a snapshot under the lock. When `change` fails, nothing is written.
@@ -205,7 +248,7 @@ impl Store {
     pub fn update<T>(&self, id: &str, change: impl FnOnce(&mut RefMap) -> Result<T>) -> Result<T> {
         refs::check_snapshot_id(id)?;
         let Some(base) = self.base(false)? else { return Err(self.not_found(id)) };
-        let _lock = base.lock(LOCK, LOCK_TIMEOUT)?;
+        let _lock = base.lock(LOCK, self.lock_timeout())?;
         let Some(snapshots) = base.child(SNAPSHOTS, false)? else { return Err(self.not_found(id)) };
         let Some(directory) = snapshots.child(id, false)? else { return Err(self.not_found(id)) };
         let Some(text) = directory.read(MAP, MAX_MAP_BYTES)? else { return Err(self.not_found(id)) };
@@ -441,7 +484,7 @@ fn encode(map: &RefMap) -> Result<String> {
     Ok(text)
 }
 
-fn decode(bytes: &[u8], place: &Path) -> Result<RefMap> {
+pub(crate) fn decode(bytes: &[u8], place: &Path) -> Result<RefMap> {
     let corrupt = |detail: String| {
         Error::internal(format!("the stored refs in {} are damaged", place.display()))
             .platform_detail(detail)

@@ -17,8 +17,34 @@ use crate::wire::{app_candidate, window_candidate};
 /// # Errors
 /// `APP_NOT_FOUND` when there is none.
 pub fn apps_named(context: &Context<'_>, name: &str) -> Result<Vec<App>> {
-    let apps = named(context.platform.apps(context.deadline)?, name);
-    if apps.is_empty() { Err(app_not_found(name)) } else { Ok(apps) }
+    let all = context.platform.apps(context.deadline)?;
+    let silent: Vec<App> = all.iter().filter(|app| app.accessible.is_none()).cloned().collect();
+    let apps = named(all, name);
+    match (apps.is_empty(), silent.is_empty()) {
+        (false, _) => Ok(apps),
+        (true, true) => Err(app_not_found(name)),
+        // One of those that do not answer may have this name: nobody can say that there is none.
+        (true, false) => {
+            let names: Vec<String> = silent
+                .iter()
+                .take(MAX_CANDIDATES)
+                .map(|app| format!("{} (pid {})", app.name, app.pid))
+                .collect();
+            let candidates: Vec<Fact> = silent.iter().take(MAX_CANDIDATES).map(app_candidate).collect();
+            Err(Error::new(
+                ErrorCode::AppUnresponsive,
+                format!(
+                    "no application that answers is named {}; {} does not answer and may be it",
+                    quote(name),
+                    names.join(", ")
+                ),
+            )
+            .kind("app_unresponsive")
+            .retryable(true)
+            .detail("candidates", Fact::List(candidates))
+            .hint("see whether it hangs, or name it by its process: pid:N"))
+        }
+    }
 }
 
 /// Those of `apps` that the name means.
@@ -251,6 +277,7 @@ mod tests {
             presentation: None,
             toolkit: None,
             handle: has_content.then(|| Handle::new("h")),
+            accessible: Some(true),
         }
     }
 
@@ -269,6 +296,7 @@ mod tests {
             frame: None,
             maximized: None,
             handle: None,
+            accessible: Some(true),
         }
     }
 

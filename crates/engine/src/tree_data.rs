@@ -62,6 +62,9 @@ impl Serialize for NodeData<'_> {
                 map.serialize_entry(key, text)?;
             }
         }
+        if let Some(length) = node.text_length.filter(|_| node.is_value_cut()) {
+            map.serialize_entry("value_length", &length)?;
+        }
         if let Some(id) = &node.native_id {
             map.serialize_entry("native_id", &NativeIdData::from(id))?;
         }

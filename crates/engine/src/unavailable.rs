@@ -8,7 +8,7 @@ use agent_desktop_core::geometry::Point;
 use agent_desktop_core::platform::{
     App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
     Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Surface, SurfaceKind, Window, WindowOperation,
+    Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::tree::Handle;
 
@@ -71,6 +71,9 @@ impl Platform for Unavailable {
         refuse()
     }
     fn read(&self, _: &[Handle], _: &Window, _: Deadline) -> Result<Vec<Reading>> {
+        refuse()
+    }
+    fn text(&self, _: &Handle, _: &TextQuery, _: Deadline) -> Result<Option<TextContent>> {
         refuse()
     }
     fn ancestors(&self, _: &Handle, _: Deadline) -> Result<Vec<Handle>> {

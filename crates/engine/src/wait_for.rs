@@ -3,7 +3,7 @@
 //! Matching looks 50 levels deep. The tree that is returned has the depth that was asked for: a match below it answers
 //! the question all the same.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agent_desktop_core::Deadline;
 use agent_desktop_core::delivery::Delivery;
@@ -24,6 +24,8 @@ pub(crate) const WAIT_MS: u64 = 30_000;
 pub(crate) const POLL: Duration = Duration::from_millis(75);
 /// Budget of the tree that shows a caller why the wait was in vain.
 pub(crate) const DIAGNOSTIC: Duration = Duration::from_millis(600);
+/// How long it may be unclear which of several is meant.
+pub(crate) const AMBIGUOUS: Duration = Duration::from_secs(1);
 /// How deep matching looks.
 pub(crate) const MATCH_DEPTH: u32 = 50;
 
@@ -77,6 +79,7 @@ impl Condition {
         let context = context.with_deadline(deadline);
         let elapsed_ms = || context.now().saturating_duration_since(start).as_millis() as u64;
         let mut last_error;
+        let mut failures = Failures::default();
         loop {
             match self.look_around(&context, target, after_action.is_some()) {
                 Ok(Some(_)) if self.gone => {
@@ -93,8 +96,11 @@ impl Condition {
                     reply.waited(elapsed_ms(), self.text.clone(), after_action);
                     return Ok(Waited::Matched(Box::new(reply)));
                 }
-                Ok(None) => last_error = None,
-                Err(error) if is_passing(&error) => last_error = Some(error),
+                Ok(None) => {
+                    failures.end();
+                    last_error = None;
+                }
+                Err(error) if failures.may_pass(context.now(), &error) => last_error = Some(error),
                 Err(error) => return Err(Condition::after(error, after_action)),
             }
             if !context.pause(POLL) {
@@ -173,14 +179,18 @@ impl Condition {
         last_error: Option<Error>,
         after_action: Option<serde_json::Value>,
     ) -> Error {
-        let what = if self.gone { "is still there" } else { "did not appear" };
+        let what = match (&last_error, self.gone) {
+            (Some(_), _) => "could not be looked for",
+            (None, true) => "is still there",
+            (None, false) => "did not appear",
+        };
         let mut error = Error::new(
             ErrorCode::Timeout,
             format!("what was waited for {what} after {} ms", self.timeout_ms),
         )
         .kind("wait_timeout")
         .detail("predicate", "selector")
-        .detail("selector", self.text.as_str())
+        .detail("selector", self.text.clone())
         .detail("gone", self.gone)
         .detail("timeout_ms", self.timeout_ms)
         .hint("details.snapshot_id, if present, is what was there last; allow more time with --wait-timeout");
@@ -189,7 +199,7 @@ impl Condition {
         }
         let diagnostic = context.with_deadline(Deadline::after(context.now(), DIAGNOSTIC));
         if let Ok(reply) = view.take(&diagnostic, target) {
-            error = error.detail("snapshot_id", reply.snapshot_id());
+            error = error.detail("snapshot_id", reply.snapshot_id().to_owned());
         }
         Condition::after(error, after_action)
     }
@@ -216,8 +226,8 @@ pub fn after_ref<R: Reply>(
     if Condition::of(context.options)?.is_none() {
         return Ok(Answer::Plain(reply));
     }
-    let loaded = resolve::load(context, reference, snapshot)?;
-    finish(context, reply, Some(loaded.entry.source_window_id))
+    let entry = resolve::entry(context, reference, snapshot)?;
+    finish(context, reply, Some(entry.source_window_id))
 }
 
 /// Waits after an action, if that was asked for: what every command that accepts `--wait-for` ends with.
@@ -251,6 +261,13 @@ impl<R: Reply> Reply for Answer<R> {
             Answer::Plain(reply) => reply.outline(),
             Answer::Waited(Waited::Matched(reply)) => reply.outline(),
             Answer::Waited(Waited::Gone(gone)) => Some(format!("gone after {} ms", gone.elapsed_ms)),
+        }
+    }
+
+    fn delivery(&self) -> Option<&'static str> {
+        match self {
+            Answer::Plain(reply) => reply.delivery(),
+            Answer::Waited(_) => None,
         }
     }
 }
@@ -296,9 +313,33 @@ pub(crate) fn is_passing(error: &Error) -> bool {
         || (error.code() == ErrorCode::AppUnresponsive && error.get_kind().is_empty())
 }
 
+/// Looks that failed, in a wait.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    ambiguous_since: Option<Instant>,
+}
+
+impl Failures {
+    /// Whether it is worth looking again. Which of several is meant may settle while a dialog comes up; two instances of an
+    /// application stay two.
+    pub(crate) fn may_pass(&mut self, now: Instant, error: &Error) -> bool {
+        if error.code() != ErrorCode::AmbiguousTarget {
+            self.ambiguous_since = None;
+            return is_passing(error);
+        }
+        let since = *self.ambiguous_since.get_or_insert(now);
+        now.saturating_duration_since(since) < AMBIGUOUS
+    }
+
+    /// A look succeeded.
+    pub(crate) fn end(&mut self) {
+        self.ambiguous_since = None;
+    }
+}
+
 /// `last_error` of a wait that was in vain.
 pub(crate) fn error_facts(error: &Error) -> Fact {
-    facts([("code", error.code().as_str().into()), ("message", error.message().into())])
+    facts([("code", error.code().as_str().into()), ("message", error.message_fact())])
 }
 
 fn fact_of(value: serde_json::Value) -> Fact {

@@ -98,7 +98,7 @@ impl From<&Window> for WindowData {
             minimized: window.minimized,
             maximized: window.maximized.filter(|is_maximized| *is_maximized),
             visible: window.visible,
-            accessible: window.handle.is_none().then_some(false),
+            accessible: window.accessible.filter(|is_accessible| !is_accessible),
         }
     }
 }
@@ -170,7 +170,7 @@ impl From<&App> for AppData {
                 Presentation::Background => "background",
             }),
             toolkit: app.toolkit.clone(),
-            accessible: app.handle.is_none().then_some(false),
+            accessible: app.accessible.filter(|is_accessible| !is_accessible),
         }
     }
 }
@@ -272,9 +272,9 @@ impl From<&Permissions> for PermissionsData {
 /// Summary of a window in an ambiguity, with what picks it.
 pub fn window_candidate(window: &Window) -> Fact {
     let mut entries = vec![
-        ("id".to_owned(), Fact::from(window.id.as_str())),
-        ("title".to_owned(), Fact::from(window.title.as_str())),
-        ("app".to_owned(), Fact::from(window.app_name.as_str())),
+        ("id".to_owned(), Fact::from(window.id.clone())),
+        ("title".to_owned(), Fact::from(window.title.clone())),
+        ("app".to_owned(), Fact::from(window.app_name.clone())),
         ("is_focused".to_owned(), Fact::from(window.is_focused)),
     ];
     if let Some(visible) = window.visible {
@@ -287,9 +287,9 @@ pub fn window_candidate(window: &Window) -> Fact {
 /// Summary of an application in an ambiguity, with what picks it.
 pub fn app_candidate(app: &App) -> Fact {
     let mut entries =
-        vec![("name".to_owned(), Fact::from(app.name.as_str())), ("pid".to_owned(), Fact::from(app.pid))];
+        vec![("name".to_owned(), Fact::from(app.name.clone())), ("pid".to_owned(), Fact::from(app.pid))];
     if let Some(id) = &app.application_id {
-        entries.push(("bundle_id".to_owned(), Fact::from(id.as_str())));
+        entries.push(("bundle_id".to_owned(), Fact::from(id.clone())));
     }
     entries.push(("pick".to_owned(), Fact::from(format!("pid:{}", app.pid))));
     Fact::Map(entries)

@@ -17,6 +17,7 @@ use crate::bus::{
 use crate::dbus::{Call, Connection, Failure, Message};
 use crate::map::{self, Interfaces, Toolkit, role, state};
 use crate::sheet;
+use crate::text::Units;
 
 /// Levels below a control in which the button is looked for that does its work.
 const INNER_LEVELS: u32 = 4;
@@ -48,6 +49,7 @@ pub(crate) struct Actor<'a> {
     pub(crate) connection: &'a mut Connection,
     pub(crate) toolkit: Toolkit,
     pub(crate) has_safe_actions: bool,
+    pub(crate) units: Units,
     pub(crate) deadline: Deadline,
 }
 
@@ -201,6 +203,9 @@ impl Actor<'_> {
                 None if self.toolkit == Toolkit::Gtk4 => self.activate_inside(target),
                 None => Ok(Performed::NotOffered),
             },
+            Operation::SetCaret(_) | Operation::SelectText(..) | Operation::ReplaceText { .. } => {
+                self.change_text(target, &live, operation)
+            }
             Operation::Select => self.select(target, &live),
             Operation::Scroll(direction) => self.scroll(target, &live, *direction),
             Operation::ScrollIntoView => self.scroll_into_view(target, &live),
@@ -372,7 +377,7 @@ impl Actor<'_> {
 
     /// Whether the application answers other questions while it owes the answer to this one: what the action started has a
     /// main loop of its own (a modal dialog, a menu), and the answer comes when that ends.
-    fn runs_inside(&mut self, target: &Object, serial: u32) -> bool {
+    pub(crate) fn runs_inside(&mut self, target: &Object, serial: u32) -> bool {
         let until = self.at();
         loop {
             let soon = until.min(Instant::now() + NESTED);
@@ -415,6 +420,8 @@ impl Actor<'_> {
                 let mut body = message.body("ii")?;
                 Ok((body.i32()?, body.i32()?))
             });
+            // Some tell the end that moves last.
+            let range = range.map(|(one, other)| (one.min(other), one.max(other)));
             if let Ok((start, end)) = range
                 && start >= 0
                 && end > start
@@ -431,19 +438,7 @@ impl Actor<'_> {
                 position = start;
             }
         }
-        // The specification counts bytes. Qt cuts or pads its string to this many UTF-16 units.
-        let length =
-            if self.toolkit == Toolkit::Qt { text.encode_utf16().count() } else { text.len() } as i32;
-        let call = Call {
-            signature: "isi",
-            body: &|writer| {
-                writer.i32(position);
-                writer.string(text);
-                writer.i32(length);
-            },
-            ..Call::new(&target.bus, &target.path, EDITABLE_TEXT, "InsertText")
-        };
-        self.yes_or_no("insert_text", "EditableText.InsertText", &call)
+        self.insert_at(target, position, text)
     }
 
     /// Moves the nearest scroll bar of that direction by one step.
@@ -462,17 +457,27 @@ impl Actor<'_> {
             return Ok(Performed::Refused { label: "scroll", native: "the end is reached".into() });
         }
         let performed = self.set_number(&bar, wanted, "scroll")?;
-        let Performed::Done { label, native } = performed else { return Ok(performed) };
-        // LibreOffice takes the number and its bar stays where it is.
+        if !matches!(performed, Performed::Done { .. }) || self.has_moved(&bar, current)? {
+            return Ok(performed);
+        }
+        Err(Error::new(ErrorCode::ActionNotSupported, "the scroll bar took the number and did not move")
+            .kind("scroll_advertised_but_inert")
+            .hint("add --headed to turn the mouse wheel over it")
+            .delivery(Delivery::Unverified))
+    }
+
+    /// Whether a bar stands elsewhere than before, now or a moment later.
+    fn has_moved(&mut self, bar: &Object, from: f64) -> Result<bool> {
         let until = self.at().min(Instant::now() + SCROLLED);
         loop {
-            match self.numbers(&bar)? {
-                Some([now, ..]) if (now - current).abs() > f64::EPSILON => {
-                    return Ok(Performed::Done { label, native });
+            let serial = send_get(self.connection, bar, VALUE, "CurrentValue");
+            match self.connection.wait(serial, self.at()).and_then(|message| variant_number(&message)) {
+                Ok(now) if (now - from).abs() > f64::EPSILON => return Ok(true),
+                Err(Failure::Timeout) => {
+                    return Err(before(&Failure::Timeout, "where the scroll bar stands")
+                        .delivery(Delivery::Unverified));
                 }
-                _ if Instant::now() >= until => {
-                    return Ok(Performed::NoEffect { label, native: format!("{native} is still {current}") });
-                }
+                _ if Instant::now() >= until => return Ok(false),
                 _ => std::thread::sleep(Duration::from_millis(10)),
             }
         }
@@ -726,7 +731,11 @@ impl Actor<'_> {
         Ok(Self::accepted(label, native, done))
     }
 
-    fn accepted(label: &'static str, native: &str, done: (Performed, Option<Message>)) -> Performed {
+    pub(crate) fn accepted(
+        label: &'static str,
+        native: &str,
+        done: (Performed, Option<Message>),
+    ) -> Performed {
         let (performed, answer) = done;
         let accepted =
             answer.is_none_or(|message| message.body("b").and_then(|mut body| body.bool()).unwrap_or(true));
@@ -749,7 +758,7 @@ impl Actor<'_> {
         self.judged(label, native, answer)
     }
 
-    fn judged(
+    pub(crate) fn judged(
         &self,
         label: &'static str,
         native: &str,

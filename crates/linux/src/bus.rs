@@ -172,7 +172,7 @@ pub(crate) struct Registered {
     pub(crate) toolkit_name: String,
     pub(crate) toolkit_version: String,
     pub(crate) windows: Vec<Object>,
-    /// Whether it answered.
+    /// Whether it answered: its name and its windows are known. Otherwise it has the name of its process.
     pub(crate) answers: bool,
 }
 
@@ -320,7 +320,8 @@ impl Bus {
                 Err(failure) => return Err(bus_error(&failure)),
             };
             let patience = if host::is_stopped(pid) { STOPPED_APPLICATION } else { SLOW_APPLICATION };
-            let until = deadline.at().min(started + patience);
+            // Who is silent leaves time to say so, and to see which windows it has.
+            let until = started + patience.min(deadline.remaining(started) / 2);
             let (name, answers) = match self.connection.wait(name, until) {
                 Ok(message) => (variant_string(&message).unwrap_or_default(), true),
                 Err(Failure::Timeout) => (host::command_name(pid), false),
@@ -335,11 +336,11 @@ impl Bus {
                     .unwrap_or_default()
             };
             let (toolkit_name, toolkit_version) = (text(toolkit), text(version));
-            let windows = self
-                .connection
-                .wait(windows, until)
-                .and_then(|message| objects(&message, &root.bus))
-                .unwrap_or_default();
+            let windows =
+                self.connection.wait(windows, until).and_then(|message| objects(&message, &root.bus));
+            // No answer is not the answer that there are none.
+            let answers = answers && !matches!(windows, Err(Failure::Timeout));
+            let windows = windows.unwrap_or_default();
             applications.push(Registered {
                 root,
                 name,

@@ -239,6 +239,7 @@ pub fn launch(request: &LaunchRequest) -> Result<Launched, LaunchError> {
     let reaper = thread::Builder::new().name(format!("wait-{pid}")).stack_size(64 * 1024);
     // Without a thread it becomes a zombie when it ends, which is no reason to call the start failed.
     let _ = reaper.spawn(move || {
+        crate::signals::leave_to_others();
         if let Ok(status) = child.wait() {
             let _ = sender.send(status);
         }

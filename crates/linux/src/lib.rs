@@ -11,8 +11,10 @@ mod platform;
 mod popups;
 pub mod process;
 mod sheet;
+mod signals;
 mod start;
 mod surfaces;
+mod text;
 mod tree;
 pub mod window_system;
 

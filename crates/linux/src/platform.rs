@@ -13,7 +13,7 @@ use agent_desktop_core::key::{Key, Modifier};
 use agent_desktop_core::platform::{
     App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
     Operation, Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety,
-    Scope, Statistics, Stop, Surface, SurfaceKind, Window, WindowOperation,
+    Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -28,6 +28,7 @@ use crate::bus::{
 use crate::dbus::{Call, Connection, Failure};
 use crate::map::{Toolkit, role, state};
 use crate::popups::{self, Popovers, PopupWindow};
+use crate::text::Units;
 use crate::tree::{Manner, Single, Survey, is_told_by_label, opens_by_inner_button};
 use crate::window_system::{
     self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError,
@@ -107,6 +108,8 @@ const SUPPORTED_SURFACES: &[SurfaceKind] = &[
 ];
 
 /// Children of an application that are looked at as windows.
+/// Characters of a title.
+const MOST_TITLE: usize = 1000;
 const MOST_WINDOWS: usize = 256;
 /// Objects inside a control that are looked at for its label.
 const MOST_LABEL_NODES: u32 = 40;
@@ -124,6 +127,8 @@ pub struct Linux {
     bus: RefCell<Option<Bus>>,
     display: OnceCell<X11>,
     known: RefCell<HashMap<Box<str>, Known>>,
+    /// Processes that did not answer when everybody was last asked.
+    silent: RefCell<Vec<u32>>,
     direct: RefCell<HashMap<Box<str>, Option<Connection>>>,
     retired: Cell<Statistics>,
 }
@@ -175,6 +180,7 @@ impl Linux {
             bus: RefCell::new(None),
             display: OnceCell::new(),
             known: RefCell::new(HashMap::new()),
+            silent: RefCell::default(),
             direct: RefCell::new(HashMap::new()),
             retired: Cell::new(Statistics::default()),
         }
@@ -194,36 +200,52 @@ impl Linux {
     }
 
     /// The display server, if there is one. One that could not be reached is tried again the next time.
-    fn display(&self, deadline: Deadline) -> std::result::Result<&X11, String> {
+    fn display(&self, deadline: Deadline) -> std::result::Result<&X11, WindowSystemError> {
         if let Some(display) = self.display.get() {
             return Ok(display);
         }
-        let display = X11::connect(None, deadline.at()).map_err(|error| error.to_string())?;
+        let display = X11::connect(None, deadline.at())?;
         Ok(self.display.get_or_init(|| display))
     }
 
     fn need_display(&self, deadline: Deadline) -> Result<&X11> {
-        self.display(deadline).map_err(|cause| {
-            Error::new(ErrorCode::PlatformNotSupported, "no display server can be reached")
-                .hint("run inside the desktop session, with DISPLAY set")
-                .platform_detail(cause)
-                .delivery(Delivery::NotDelivered)
+        self.display(deadline).map_err(|error| match error {
+            WindowSystemError::Connect { .. } => {
+                Error::new(ErrorCode::PlatformNotSupported, "no display server can be reached")
+                    .hint("run inside the desktop session, with DISPLAY set")
+                    .platform_detail(error.to_string())
+                    .delivery(Delivery::NotDelivered)
+            }
+            error => screen_error(&error),
         })
+    }
+
+    /// The display server for those who can do without; `None` where there is none.
+    ///
+    /// One that is there and silent is an error: without it the same question would have another answer.
+    fn display_if_any(&self, deadline: Deadline) -> Result<Option<&X11>> {
+        match self.display(deadline) {
+            Ok(display) => Ok(Some(display)),
+            Err(WindowSystemError::Connect { .. }) => Ok(None),
+            Err(error) => Err(screen_error(&error)),
+        }
     }
 
     /// The windows on the screen; `None` where there is no display server.
     ///
     /// One that is there and fails is an error: without its list every window would go by another id.
     pub(crate) fn screen_windows(&self, deadline: Deadline) -> Result<Option<screen::WindowList>> {
-        let Ok(display) = self.display(deadline) else { return Ok(None) };
+        let Some(display) = self.display_if_any(deadline)? else { return Ok(None) };
         display.windows(deadline.at()).map(Some).map_err(|error| screen_error(&error))
     }
 
     /// Everyone on the accessibility bus; remembers how each has to be asked.
     pub(crate) fn registered(&self, deadline: Deadline) -> Result<Vec<Registered>> {
         let applications = self.with_bus(deadline, |bus| bus.applications(deadline))?;
+        let silent = applications.iter().filter(|application| !application.answers);
+        *self.silent.borrow_mut() = silent.map(|application| application.pid).collect();
         let mut known = self.known.borrow_mut();
-        for application in &applications {
+        for application in applications.iter().filter(|application| application.answers) {
             known.entry(application.root.bus.clone()).or_insert_with(|| Known {
                 toolkit: application.toolkit(),
                 pid: application.pid,
@@ -274,7 +296,12 @@ impl Linux {
     pub(crate) fn manner(&self, owner: &str, window: &Window, deadline: Deadline) -> Result<Manner> {
         let known = self.known(owner, deadline)?;
         let origin = match window.bounds {
-            Some(bounds) if known.toolkit.extents_are_window_relative() => (bounds.x as i32, bounds.y as i32),
+            // GTK 4 counts from what is seen of the window: a shadow that it draws itself lies outside of that, a frame of
+            // the window manager further out.
+            Some(bounds) if known.toolkit.extents_are_window_relative() => {
+                let seen = window.frame.unwrap_or(bounds);
+                (bounds.x.max(seen.x) as i32, bounds.y.max(seen.y) as i32)
+            }
             _ => (0, 0),
         };
         Ok(Manner {
@@ -305,6 +332,28 @@ impl Linux {
             }
         }
         self.with_bus(deadline, |bus| Ok(work(&mut bus.connection)))
+    }
+
+    /// Operates an object of an application that is not stopped.
+    fn act<T>(
+        &self,
+        target: &Object,
+        deadline: Deadline,
+        work: impl FnOnce(&mut Actor<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let known = self.known(&target.bus, deadline)?;
+        if host::is_stopped(known.pid) {
+            return Err(unresponsive(known.pid, None));
+        }
+        self.with_bus(deadline, |bus| {
+            work(&mut Actor {
+                connection: &mut bus.connection,
+                toolkit: known.toolkit,
+                has_safe_actions: known.has_safe_actions,
+                units: Units::of(known.toolkit, host::is_office(known.pid)),
+                deadline,
+            })
+        })
     }
 
     /// Whether a tree of this application is read from its cache; makes it ready for that.
@@ -381,7 +430,7 @@ impl Linux {
                     object: window.clone(),
                     role,
                     states: native,
-                    title: name.unwrap_or_default(),
+                    title: bounded_title(name.unwrap_or_default()),
                     extents: extents.ok().filter(|rect| !rect.is_empty()),
                 });
             }
@@ -440,11 +489,20 @@ impl Linux {
             if taken.contains(&seen.id) || pid == 0 || !is_ordinary || !wanted(pid, None) {
                 continue;
             }
-            let app_name = applications
+            let application = applications.iter().find(|application| application.pid == pid);
+            let app_name = application.map_or_else(|| seen.class.clone(), |known| name_of(known, listed));
+            // A window that its application has not listed yet, or has listed a moment before it came.
+            let is_readable = application.is_some_and(|known| !known.answers || !known.windows.is_empty());
+            let accessible = if is_readable { None } else { Some(false) };
+            found.push((usize::MAX - 1 - seen.stacking, screen_only(seen, pid, app_name, accessible)));
+        }
+        // Nothing was found of an application that said nothing: what it has is not known.
+        if found.is_empty()
+            && let Some(silent) = applications
                 .iter()
-                .find(|application| application.pid == pid)
-                .map_or_else(|| seen.class.clone(), |application| application.name.clone());
-            found.push((usize::MAX - 1 - seen.stacking, screen_only(seen, pid, app_name)));
+                .find(|known| !known.answers && only.is_some_and(|app| app.pid == known.pid))
+        {
+            return Err(silence(silent.pid, deadline));
         }
         found.sort_by_key(|(order, _)| *order);
         Ok(found.into_iter().map(|(_, window)| window).collect())
@@ -469,6 +527,14 @@ fn open_direct(bus: &mut Connection, owner: &str, deadline: Deadline) -> Option<
     let message = bus.wait(serial, deadline.at()).ok()?;
     let address = message.body("s").ok()?.string().ok()?.into_owned();
     Connection::open(&address, false).ok()
+}
+
+/// A title as long as anybody reads.
+fn bounded_title(mut title: String) -> String {
+    if let Some((at, _)) = title.char_indices().nth(MOST_TITLE) {
+        title.truncate(at);
+    }
+    title
 }
 
 fn is_window_role(number: u32) -> bool {
@@ -539,6 +605,17 @@ pub(crate) fn rect(area: Rectangle) -> Rect {
     }
 }
 
+/// The name an application gives itself. Who does not answer cannot say it; its windows may have it.
+fn name_of(application: &Registered, listed: Option<&screen::WindowList>) -> String {
+    if application.answers {
+        return application.name.clone();
+    }
+    let mut windows = listed.into_iter().flat_map(|list| &list.windows);
+    windows
+        .find(|window| window.pid == Some(application.pid) && !window.instance.is_empty())
+        .map_or_else(|| application.name.clone(), |window| window.instance.clone())
+}
+
 fn window_id(seen: &screen::Window) -> String {
     format!("w-{:x}", seen.id.0)
 }
@@ -582,9 +659,11 @@ fn window_of(
             }),
         ),
         maximized: seen.map(|seen| fills_display(seen.state)),
-        visible: Some(seen.map_or(candidate.states & state::SHOWING != 0, |seen| seen.is_visible)),
+        // One that the window system does not know, or not yet, may be about to appear.
+        visible: seen.map(|seen| seen.is_visible),
         is_modal: candidate.states & state::MODAL != 0 || seen.is_some_and(|seen| seen.is_modal),
         handle: Some(candidate.object.handle()),
+        accessible: Some(true),
     }
 }
 
@@ -592,7 +671,7 @@ fn fills_display(state: WindowState) -> bool {
     matches!(state, WindowState::Maximized | WindowState::Fullscreen)
 }
 
-fn screen_only(seen: &screen::Window, pid: u32, app_name: String) -> Window {
+fn screen_only(seen: &screen::Window, pid: u32, app_name: String, accessible: Option<bool>) -> Window {
     Window {
         id: window_id(seen),
         title: seen.title.clone(),
@@ -607,6 +686,7 @@ fn screen_only(seen: &screen::Window, pid: u32, app_name: String) -> Window {
         visible: Some(seen.is_visible),
         is_modal: seen.is_modal,
         handle: None,
+        accessible,
     }
 }
 
@@ -614,6 +694,16 @@ fn gone() -> Error {
     Error::new(ErrorCode::StaleRef, "the application is gone")
         .hint("start it again and take a new snapshot")
         .delivery(Delivery::NotDelivered)
+}
+
+/// The failure to read an application that has not answered by now.
+pub(crate) fn silence(pid: u32, deadline: Deadline) -> Error {
+    if deadline.has_passed(Instant::now()) && !host::is_stopped(pid) {
+        return bus_error(&Failure::Timeout)
+            .retryable(true)
+            .hint("allow more time with --timeout-ms; see whether the application hangs");
+    }
+    unresponsive(pid, None)
 }
 
 fn unresponsive(pid: u32, failure: Option<&Failure>) -> Error {
@@ -641,7 +731,17 @@ fn screen_error(error: &WindowSystemError) -> Error {
             (ErrorCode::PlatformNotSupported, Delivery::NotDelivered)
         }
         WindowSystemError::Timeout { started, .. } => {
-            (ErrorCode::Timeout, if *started { Delivery::Uncertain } else { Delivery::NotDelivered })
+            let delivery = if *started { Delivery::Uncertain } else { Delivery::NotDelivered };
+            return Error::new(ErrorCode::Timeout, text)
+                .kind("deadline")
+                .hint("give more time with --timeout-ms; a display server that stays silent hangs")
+                .delivery(delivery);
+        }
+        WindowSystemError::TooLate { needed, .. } => {
+            return Error::new(ErrorCode::Timeout, text)
+                .kind("deadline")
+                .hint(format!("--timeout-ms has to be more than {}", needed.as_millis()))
+                .delivery(Delivery::NotDelivered);
         }
         WindowSystemError::Gone { .. } => (ErrorCode::WindowNotFound, Delivery::NotDelivered),
         WindowSystemError::NotViewable { .. } | WindowSystemError::Obscured { .. } => {
@@ -701,17 +801,21 @@ impl Platform for Linux {
     }
 
     fn permissions(&self, deadline: Deadline) -> Permissions {
-        let accessibility = match self.with_bus(deadline, |bus| bus.greet(deadline)) {
+        // One that is silent must leave time to ask the other: a share each.
+        let share = |part: u32| deadline.within(self.now(), deadline.remaining(self.now()) / part);
+        let greeting = share(3);
+        let accessibility = match self.with_bus(greeting, |bus| bus.greet(greeting)) {
             Ok(()) => Permission::Granted,
             // A bus that is there and silent forbids nothing.
             Err(error) if error.code() == ErrorCode::Timeout => Permission::Unknown,
             Err(error) => Permission::Denied(error.get_hint().unwrap_or(error.message()).to_owned()),
         };
-        let screen_recording = match self.display(deadline) {
+        let screen_recording = match self.display(share(2)) {
             Ok(_) => Permission::Granted,
-            Err(_) => Permission::Denied(
+            Err(WindowSystemError::Connect { .. }) => Permission::Denied(
                 "no display can be reached: run inside the session, with DISPLAY set".into(),
             ),
+            Err(_) => Permission::Unknown,
         };
         Permissions { accessibility, screen_recording, automation: Permission::NotRequired }
     }
@@ -738,17 +842,8 @@ impl Platform for Linux {
                 continue;
             }
             let has_windows = !application.windows.is_empty() || has_window(application.pid);
-            // Who does not answer cannot say its name; its windows have it.
-            let from_window = || {
-                let windows = listed.iter().flat_map(|list| &list.windows);
-                windows
-                    .filter(|window| window.pid == Some(application.pid) && !window.instance.is_empty())
-                    .map(|window| window.instance.clone())
-                    .next()
-            };
-            let name = Some(application.name.clone()).filter(|_| application.answers).or_else(from_window);
             apps.push(App {
-                name: name.unwrap_or_else(|| application.name.clone()),
+                name: name_of(application, listed.as_ref()),
                 pid: application.pid,
                 process_instance: process::process_instance(application.pid).ok(),
                 application_id: host::application_id(application.pid),
@@ -761,6 +856,7 @@ impl Platform for Linux {
                     format!("{} {}", application.toolkit_name, application.toolkit_version).trim().to_owned()
                 }),
                 handle: application.answers.then(|| application.root.handle()),
+                accessible: application.answers.then_some(true),
             });
         }
         for window in listed.iter().flat_map(|list| &list.windows) {
@@ -779,6 +875,7 @@ impl Platform for Linux {
                 presentation: Some(Presentation::Foreground),
                 toolkit: None,
                 handle: None,
+                accessible: Some(false),
             });
         }
         Ok(apps)
@@ -824,7 +921,7 @@ impl Platform for Linux {
 
     fn observe(&self, scope: &Scope, limits: &Limits, deadline: Deadline) -> Result<Observation> {
         let Some(handle) = scope.root.as_ref().or(scope.window.handle.as_ref()) else {
-            if host::is_stopped(scope.window.pid) {
+            if host::is_stopped(scope.window.pid) || self.silent.borrow().contains(&scope.window.pid) {
                 return Err(unresponsive(scope.window.pid, None));
             }
             return Err(Error::new(
@@ -1049,21 +1146,14 @@ impl Platform for Linux {
         }
     }
 
+    fn text(&self, target: &Handle, query: &TextQuery, deadline: Deadline) -> Result<Option<TextContent>> {
+        let target = Object::from_handle(target)?;
+        self.act(&target, deadline, |actor| actor.read_text(&target, actor.units, query))
+    }
+
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed> {
         let target = Object::from_handle(target)?;
-        let known = self.known(&target.bus, deadline)?;
-        if host::is_stopped(known.pid) {
-            return Err(unresponsive(known.pid, None));
-        }
-        self.with_bus(deadline, |bus| {
-            Actor {
-                connection: &mut bus.connection,
-                toolkit: known.toolkit,
-                has_safe_actions: known.has_safe_actions,
-                deadline,
-            }
-            .perform(&target, operation)
-        })
+        self.act(&target, deadline, |actor| actor.perform(&target, operation))
     }
 
     fn input(&self, input: &Input, deadline: Deadline) -> Result<usize> {
@@ -1151,13 +1241,18 @@ impl Platform for Linux {
             return process::kill(app.pid, instance).map_err(|error| refused(&error));
         }
         let mut asked = false;
-        if let Ok(display) = self.display(deadline)
-            && let Ok(list) = display.windows(deadline.at())
-        {
+        if let Some(display) = self.display_if_any(deadline)? {
+            let list = display.windows(deadline.at()).map_err(|error| screen_error(&error))?;
             for window in list.windows {
                 let is_theirs = window.pid == Some(app.pid) || window.claimed_pid == Some(app.pid);
-                if is_theirs && display.close_window(window.id, deadline.at()).is_ok() {
-                    asked = true;
+                if !is_theirs {
+                    continue;
+                }
+                match display.close_window(window.id, deadline.at()) {
+                    Ok(()) => asked = true,
+                    // Ending the process instead would be another thing than what was asked for.
+                    Err(error @ WindowSystemError::Timeout { .. }) => return Err(screen_error(&error)),
+                    Err(_) => {}
                 }
             }
         }
@@ -1189,7 +1284,12 @@ impl Platform for Linux {
         .map_err(|error| screen_error(&error))?;
         let rgb =
             capture.image.pixels().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
-        Ok(Image { width: capture.image.width(), height: capture.image.height(), rgb })
+        Ok(Image {
+            area: rect(capture.area),
+            width: capture.image.width(),
+            height: capture.image.height(),
+            rgb,
+        })
     }
 }
 
@@ -1304,7 +1404,7 @@ impl Linux {
         if popups.is_empty() {
             return Ok(None);
         }
-        let Ok(display) = self.display(deadline) else { return Ok(None) };
+        let Some(display) = self.display_if_any(deadline)? else { return Ok(None) };
         let at = display.window_at(pixel(point), deadline.at()).map_err(|error| screen_error(&error))?;
         let Some(hit) = at else { return Ok(None) };
         let Some(front) = popups.iter().find(|popup| Some(popup.id) == hit.window) else { return Ok(None) };
@@ -1353,7 +1453,7 @@ impl Linux {
     /// What stands between a point and a window, if it is another window.
     fn window_in_front(&self, window: &Window, point: Point, deadline: Deadline) -> Result<InFront> {
         let Some(own) = screen_id(&window.id) else { return Ok(InFront::Nothing) };
-        let Ok(display) = self.display(deadline) else { return Ok(InFront::Nothing) };
+        let Some(display) = self.display_if_any(deadline)? else { return Ok(InFront::Nothing) };
         let at = display.window_at(pixel(point), deadline.at()).map_err(|error| screen_error(&error))?;
         let Some(hit) = at else { return Ok(InFront::Nothing) };
         if hit.window == Some(own) && !hit.is_on_frame {

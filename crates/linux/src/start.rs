@@ -18,7 +18,8 @@ const FIRST_MOMENTS: Duration = Duration::from_millis(60);
 /// A desktop entry goes before a program of the same name, since it knows the arguments that the program expects.
 ///
 /// # Errors
-/// `APP_NOT_FOUND`, `AMBIGUOUS_TARGET`, `INVALID_ARGS`; `ACTION_FAILED` when it could not be started or failed at once.
+/// `APP_NOT_FOUND`, `AMBIGUOUS_TARGET`, `INVALID_ARGS`; `ACTION_FAILED` when it could not be started, `APP_UNRESPONSIVE` when it
+/// failed at once.
 pub(crate) fn start(request: &LaunchRequest, deadline: Deadline) -> Result<Launched> {
     let entries = desktop_entry::find(&request.app);
     let arguments: Vec<OsString> = request.args.iter().map(OsString::from).collect();
@@ -33,9 +34,7 @@ pub(crate) fn start(request: &LaunchRequest, deadline: Deadline) -> Result<Launc
         several => {
             let candidates = several
                 .iter()
-                .map(|entry| {
-                    facts([("name", entry.name.as_str().into()), ("pick", entry.id.as_str().into())])
-                })
+                .map(|entry| facts([("name", entry.name.clone().into()), ("pick", entry.id.clone().into())]))
                 .collect();
             return Err(Error::new(
                 ErrorCode::AmbiguousTarget,
@@ -58,10 +57,12 @@ pub(crate) fn start(request: &LaunchRequest, deadline: Deadline) -> Result<Launc
         && !status.success()
     {
         return Err(Error::new(
-            ErrorCode::ActionFailed,
-            format!("{} ended at once, {status}", program.to_string_lossy()),
+            ErrorCode::AppUnresponsive,
+            format!("{} (pid {}) ended without a window, {status}", program.to_string_lossy(), launched.pid),
         )
-        .hint("start it from a terminal to see what it says")
+        .kind("ended_without_window")
+        .detail("process_state", facts([("state", "exited".into())]))
+        .hint("start it in a terminal to see why; it may need --arg, --env or --cwd")
         .delivery(Delivery::Unverified));
     }
     let name = entries.first().map_or_else(

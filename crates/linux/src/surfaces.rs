@@ -10,7 +10,7 @@ use agent_desktop_core::{Deadline, Result};
 
 use crate::bus::Registered;
 use crate::map::{Toolkit, role, state};
-use crate::platform::{Candidate, Linux};
+use crate::platform::{Candidate, Linux, silence};
 use crate::tree::{Manner, Survey, Surveyed};
 use crate::window_system::WindowKind;
 
@@ -38,6 +38,10 @@ impl Linux {
         let registered = self.registered(deadline)?;
         let mut surfaces = Vec::new();
         for application in registered.iter().filter(|application| application.pid == app.pid) {
+            // What is open in an application that says nothing is not known: least of all that nothing is.
+            if !application.answers {
+                return Err(silence(application.pid, deadline));
+            }
             let windows = self.accessible_windows(application, deadline)?;
             surfaces.extend(windows.iter().filter_map(dialog));
             if self.may_have_popups(application.pid, kind, deadline)? {

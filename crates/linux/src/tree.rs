@@ -295,11 +295,82 @@ impl<'a> Survey<'a> {
         self.ask(root, Ask::Parent);
         self.begin(root);
         self.run();
+        if self.manner.toolkit == Toolkit::Gtk4 && self.failure.is_none() {
+            self.uncover();
+        }
         let root_failed = !self.items[0].basics_done && self.items[0].states.is_none();
         let visited = self.items.len() as u32;
         let (stopped, failure) = (self.stopped, self.failure.take());
         let (tree, natives, popovers) = if root_failed { Default::default() } else { self.finish() };
         Surveyed { tree, stopped, visited, failure, root_failed, natives, popovers }
+    }
+
+    /// Takes the pages of GTK 4 stacks out of sight that were shown once and lie below another one now: all of them say
+    /// that they are visible, and keep their place. What a pointer would find there tells them apart.
+    ///
+    /// One wave where several children of one parent have the same place, none otherwise.
+    fn uncover(&mut self) {
+        let place = |id: u32| self.items[id as usize].extents;
+        let mut asked = Vec::new();
+        for id in 0..self.items.len() as u32 {
+            let shown: Vec<u32> = self.items[id as usize]
+                .children
+                .iter()
+                .copied()
+                .filter(|&child| self.is_shown(child))
+                .collect();
+            let mut seen: Vec<u32> = Vec::new();
+            for &child in &shown {
+                let Some(area @ (x, y, width, height)) = place(child) else { continue };
+                if seen.contains(&child) || width < 2 || height < 2 {
+                    continue;
+                }
+                let pages: Vec<u32> =
+                    shown.iter().copied().filter(|&other| place(other) == Some(area)).collect();
+                if pages.len() > 1 {
+                    seen.extend(&pages);
+                    asked.push((id, pages, (x + width / 2, y + height / 2)));
+                }
+            }
+        }
+        let serials: Vec<u32> = asked
+            .iter()
+            .take(IN_FLIGHT)
+            .map(|(stack, _, (x, y))| {
+                let object = &self.items[*stack as usize].object;
+                self.connection.send(&Call {
+                    signature: "iiu",
+                    body: &|writer| {
+                        writer.i32(*x);
+                        writer.i32(*y);
+                        writer.u32(SCREEN);
+                    },
+                    ..Call::new(&object.bus, &object.path, COMPONENT, "GetAccessibleAtPoint")
+                })
+            })
+            .collect();
+        let owner = self.manner.owner.clone();
+        for (answer, (stack, pages, _)) in
+            self.connection.call_all(&serials, self.deadline).into_iter().zip(&asked)
+        {
+            let Ok(found) = answer.and_then(|message| object(&message, &owner)) else { continue };
+            // What was found is somewhere below the page that shows.
+            let mut here = self.index.get(&found).copied();
+            while let Some(id) = here {
+                let parent = self.items[id as usize].parent;
+                if parent == Some(*stack) {
+                    break;
+                }
+                here = parent;
+            }
+            if let Some(top) = here.filter(|top| pages.contains(top)) {
+                for &page in pages.iter().filter(|&&page| page != top) {
+                    if let Some(place) = &mut self.items[page as usize].extents {
+                        (place.2, place.3) = (0, 0);
+                    }
+                }
+            }
+        }
     }
 
     /// Reads each of these objects, and nothing below them.

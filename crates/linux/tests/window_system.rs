@@ -477,7 +477,7 @@ fn clicks_wheels_and_drags_arrive_and_let_go() {
 
     // Too little time: nothing is sent.
     let outcome = server.drag(&drag, Instant::now() + Duration::from_millis(100));
-    assert!(matches!(outcome, Err(WindowSystemError::Timeout { started: false, .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(WindowSystemError::TooLate { .. })), "{outcome:?}");
     assert!(buttons().is_empty());
     assert!(!server.pointer(soon()).unwrap().is_button_down);
     let outside = server.click(Point { x: 5000, y: 1 }, Button::Left, 1, &[], soon());

@@ -37,7 +37,7 @@ use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
     App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
     Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Stop, Surface, SurfaceKind, Window, WindowOperation,
+    Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -312,6 +312,9 @@ const fn label(operation: &Operation) -> &'static str {
         Operation::Focus => "focus",
         Operation::SetText(_) => "set_text",
         Operation::InsertText(_) => "insert_text",
+        Operation::SetCaret(_) => "set_caret",
+        Operation::SelectText(..) => "select_text",
+        Operation::ReplaceText { .. } => "replace_text",
         Operation::SetNumber(_) => "set_number",
         Operation::Toggle => "toggle",
         Operation::SetExpanded(true) => "expand",
@@ -328,7 +331,10 @@ const fn needed(operation: &Operation) -> Capability {
         Operation::ShowMenu => Capability::RightClick,
         Operation::Focus => Capability::SetFocus,
         Operation::SetText(_) | Operation::SetNumber(_) => Capability::SetValue,
-        Operation::InsertText(_) => Capability::TypeText,
+        Operation::InsertText(_)
+        | Operation::SetCaret(_)
+        | Operation::SelectText(..)
+        | Operation::ReplaceText { .. } => Capability::TypeText,
         Operation::Toggle => Capability::Toggle,
         Operation::SetExpanded(true) => Capability::Expand,
         Operation::SetExpanded(false) => Capability::Collapse,
@@ -558,6 +564,27 @@ impl Platform for FakePlatform {
         }))
     }
 
+    fn text(&self, target: &Handle, query: &TextQuery, _deadline: Deadline) -> Result<Option<TextContent>> {
+        self.begin(Call::Read);
+        self.world(|world| {
+            let live = world.live(target).ok_or_else(|| gone("the element"))?;
+            let Some(value) = &live.node.value else { return Ok(None) };
+            let length = value.chars().count() as u32;
+            let (start, end) = query.range.unwrap_or((0, length));
+            let (start, end) = (start.min(length), end.min(length).min(start.saturating_add(query.limit)));
+            Ok(Some(TextContent {
+                length,
+                start,
+                end,
+                text: value.chars().skip(start as usize).take(end.saturating_sub(start) as usize).collect(),
+                caret: live.caret,
+                selections: live.selection.into_iter().collect(),
+                runs: Vec::new(),
+                is_secret: false,
+            }))
+        })
+    }
+
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed> {
         self.begin(Call::Perform);
         let app = self.app_of(target).ok_or_else(|| gone("the element"))?;
@@ -587,9 +614,6 @@ impl Platform for FakePlatform {
         let apply = |mangled: Option<&str>| self.world(|world| world.apply(target, operation, mangled));
         match effect {
             Effect::Works => apply(None),
-            Effect::Nothing if matches!(operation, Operation::Scroll(_)) => {
-                return Ok(Performed::NoEffect { label, native: format!("fake.{label} moved nothing") });
-            }
             // The last two were answered above.
             Effect::Nothing | Effect::NotOffered | Effect::Fails(_) => {}
             Effect::Late(delay) => {
@@ -726,7 +750,7 @@ impl Platform for FakePlatform {
             CaptureTarget::Region(region) => *region,
         };
         let (width, height) = (bounds.width as u32, bounds.height as u32);
-        Ok(Image { width, height, rgb: vec![0x80; width as usize * height as usize * 3] })
+        Ok(Image { area: bounds, width, height, rgb: vec![0x80; width as usize * height as usize * 3] })
     }
 }
 

@@ -13,12 +13,14 @@ pub mod desktop;
 pub mod documents;
 pub mod fake;
 pub mod golden;
+pub mod held;
 pub mod look;
 pub mod wait;
 
 pub use app::App;
 pub use cli::{Cli, Reply};
 pub use desktop::{Desktop, Setup};
+pub use held::Held;
 pub use wait::{wait_for, wait_until};
 
 use std::path::PathBuf;

@@ -128,8 +128,8 @@ fn kinds() -> BTreeMap<String, PathBuf> {
             for (at, _) in text.match_indices("fn kind(&self) -> &'static str {") {
                 add(text[at..].split("\n    }").next().unwrap_or_default());
             }
-            // Words that are handed to a function: `fn timeout(kind: &str, …`.
-            for (at, _) in text.match_indices("(kind: &str") {
+            // Words that are handed to a function: `fn timeout(kind: &'static str, …`.
+            for (at, _) in text.match_indices("(kind: &'static str") {
                 let function = text[..at].rsplit(' ').next().unwrap_or_default();
                 for (call, found) in text.match_indices(&format!("{function}(\"")) {
                     add(in_parentheses(&text[call + found.len() - 2..])

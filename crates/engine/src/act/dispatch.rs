@@ -12,12 +12,14 @@ use agent_desktop_core::delivery::{Delivery, Step, StepOutcome};
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::Point;
 use agent_desktop_core::key::{Chord, Key, Modifier};
-use agent_desktop_core::platform::{Input, Operation, Performed, Surface, SurfaceKind};
+use agent_desktop_core::platform::{
+    App, Input, Operation, Performed, Surface, SurfaceKind, TextContent, TextQuery,
+};
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Handle, Node};
 
-use super::evidence::{CLICK_LIMIT, STATE_LIMIT, click_had_effect, watch};
+use super::evidence::{CLICK_LIMIT, STATE_LIMIT, click_had_effect, watch, watch_text};
 use super::{Done, Request, read};
 use crate::context::Context;
 use crate::resolve::{self, Loaded, Resolved};
@@ -26,6 +28,10 @@ use crate::resolve::{self, Loaded, Resolved};
 pub(crate) const MENU_LIMIT: Duration = Duration::from_millis(600);
 /// Numbers closer than this are equal.
 pub(crate) const NUMBER_TOLERANCE: f64 = 1e-6;
+
+/// Hint for text that was sent and is not there.
+const NOT_KEPT: &str = "it may limit or reformat its text, or ignore the accessibility interface; look at it, or add \
+                        --headed to type with the keyboard";
 
 pub(super) struct Performer<'a, 'c> {
     pub(super) context: &'a Context<'c>,
@@ -41,6 +47,7 @@ impl Performer<'_, '_> {
             Request::SetValue(value) => self.set_value(value),
             Request::Select(value) => self.select(value),
             Request::Scroll(direction, amount) => self.scroll(direction, amount),
+            Request::Text(request) => self.text(request),
             Request::Plain(action) => match action {
                 Action::RightClick => self.right_click(),
                 Action::DoubleClick => self.clicks(2),
@@ -76,10 +83,6 @@ impl Performer<'_, '_> {
         match self.context.platform.perform(handle, operation, self.context.deadline)? {
             Performed::Done { label, .. } => Ok(Some(Step::semantic(label, StepOutcome::Succeeded))),
             Performed::NotOffered => Ok(None),
-            Performed::NoEffect { label, native } => {
-                Err(failed(format!("{} took {label} and is as before", self.subject()))
-                    .platform_detail(native))
-            }
             Performed::Refused { label, native } => Err(Error::new(
                 ErrorCode::ActionFailed,
                 format!("{} refused {label}", self.subject()),
@@ -92,7 +95,7 @@ impl Performer<'_, '_> {
         }
     }
 
-    fn not_offered(&self, what: &str) -> Error {
+    pub(super) fn not_offered(&self, what: &str) -> Error {
         Error::new(
             ErrorCode::ActionNotSupported,
             format!("{} does not offer {what} any more", self.subject()),
@@ -110,6 +113,7 @@ impl Performer<'_, '_> {
     pub(super) fn point(&self) -> Point {
         self.report
             .verified_point
+            .or(self.report.aim)
             .unwrap_or_else(|| self.node().bounds.map_or(Point { x: 0.0, y: 0.0 }, |bounds| bounds.center()))
     }
 
@@ -130,25 +134,6 @@ impl Performer<'_, '_> {
     /// Open menus and dialogs. A listing that fails never fails the action.
     pub(super) fn surfaces(&self, kind: Option<SurfaceKind>) -> Vec<Surface> {
         self.context.platform.surfaces(&self.loaded.app(), kind, self.context.deadline).unwrap_or_default()
-    }
-
-    /// Whether something open hangs below the element: the list of a combo box, the menu of a button.
-    fn has_own_surface(&self) -> Result<bool> {
-        if !matches!(self.node().role, Role::ComboBox | Role::MenuButton | Role::MenuItem) {
-            return Ok(false);
-        }
-        for surface in self.surfaces(None) {
-            if surface.handle == self.resolved.handle
-                || self
-                    .context
-                    .platform
-                    .ancestors(&surface.handle, self.context.deadline)?
-                    .contains(&self.resolved.handle)
-            {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     fn click(&self) -> Result<Done> {
@@ -268,32 +253,30 @@ impl Performer<'_, '_> {
                     (true, _) => "on",
                     (false, _) => "off",
                 };
-                return Err(failed(format!("{} was toggled and is still {now}", self.subject())));
+                return Err(self.not_seen(format!("{} was toggled and is still {now}", self.subject())));
             }
             from = state(&after);
             if wanted.is_none_or(|wanted| from == (wanted, false)) {
                 return Ok(done(steps, Some(after)));
             }
         }
-        Err(failed(format!("{} does not reach the state asked for", self.subject())))
+        Err(self.not_seen(format!("{} does not reach the state asked for", self.subject())))
     }
 
     fn set_expanded(&self, open: bool) -> Result<Done> {
         let is_open = |node: &Node| node.states.has(State::Expanded);
-        if is_open(self.node()) == open && (open || self.node().role.is_expandable()) {
+        let says_open = is_open(self.node());
+        // Some combo boxes and menu buttons have no such state; their list is there instead.
+        let own_is_open = !says_open && may_open_list(self.node()) && {
+            let app = self.loaded.app();
+            has_open_surface(self.context, &self.resolved.handle, &app)?
+        };
+        let is_so = (says_open || own_is_open) == open;
+        // That something is not expanded proves it closed only where it could be expanded.
+        if is_so && (open || self.node().role.is_expandable()) {
             let label = if open { "expand" } else { "collapse" };
             let step = Step::semantic(label, StepOutcome::Skipped).verified(true);
-            // One that never says it is expanded may be open all the same.
-            if open || !self.has_own_surface()? {
-                return Ok(done(vec![step], Some(self.node().clone())));
-            }
-        } else if open && self.has_own_surface()? {
-            let step = Step::semantic("expand", StepOutcome::Skipped).verified(true);
-            return Ok(Done {
-                steps: vec![step],
-                after: Some(self.node().clone()),
-                surfaces: self.surfaces(None),
-            });
+            return Ok(done(vec![step], Some(self.node().clone())));
         }
         let before = self.surfaces(None).len();
         let mut steps = Vec::new();
@@ -322,7 +305,7 @@ impl Performer<'_, '_> {
         // Some combo boxes and menu buttons have no such state; their list is seen instead.
         was_seen |= if open { surfaces.len() > before } else { surfaces.len() < before };
         if !was_seen && after.as_ref().is_some_and(|node| node.role == Role::TreeItem) {
-            return Err(failed(format!(
+            return Err(self.not_seen(format!(
                 "{} did not {}",
                 self.subject(),
                 if open { "expand" } else { "collapse" }
@@ -367,17 +350,7 @@ impl Performer<'_, '_> {
                     .hint("add --headed to turn the mouse wheel over it")
                     .delivery(Delivery::NotDelivered));
                 }
-                Performed::NoEffect { native, .. } if steps.is_empty() => {
-                    return Err(failed(format!(
-                        "the scroll bar of {} was moved {} and stands where it stood",
-                        self.subject(),
-                        direction.as_str()
-                    ))
-                    .kind("scroll_without_effect")
-                    .platform_detail(native)
-                    .hint("add --headed to turn the mouse wheel over it"));
-                }
-                Performed::NotOffered | Performed::NoEffect { .. } => break,
+                Performed::NotOffered => break,
                 Performed::Refused { label, .. } => {
                     if steps.is_empty() {
                         // Already at the end: nothing to do.
@@ -437,7 +410,7 @@ impl Performer<'_, '_> {
         let step = self
             .send(&self.resolved.handle, &Operation::SetText(value.to_owned()))?
             .ok_or_else(|| self.not_offered("setting its value"))?;
-        self.judge_text(vec![step], value)
+        self.judge_text(vec![step], value, STATE_LIMIT)
     }
 
     fn set_number(&self, wanted: f64) -> Result<Done> {
@@ -464,15 +437,15 @@ impl Performer<'_, '_> {
         }
         match after.as_ref().and_then(|node| node.number) {
             Some(number) => {
-                Err(failed(format!("{} was set and stands at {}", self.subject(), number.current))
-                    .hint("it may move in steps; ask for a number it can stand at"))
+                let what = format!("{} was set and stands at {}", self.subject(), number.current);
+                Err(self.not_seen_or(what, "it may move in steps; ask for a number it can stand at"))
             }
             None => Ok(done(vec![step.verified(false)], after)),
         }
     }
 
     /// Compares what the element reads with what it was made to be.
-    fn judge_text(&self, steps: Vec<Step>, wanted: &str) -> Result<Done> {
+    fn judge_text(&self, steps: Vec<Step>, wanted: &str, limit: Duration) -> Result<Done> {
         let is_secret = self.node().states.has(State::Secure);
         let wanted_length = wanted.chars().count() as u32;
         let is_set = |node: &Node| {
@@ -484,7 +457,7 @@ impl Performer<'_, '_> {
                     || ((node.role == Role::Cell || node.role.is_numeric()) && same_number(has, wanted))
             }
         };
-        let (after, was_seen) = watch(self.context, self.resolved, STATE_LIMIT, is_set)?;
+        let (after, was_seen) = watch_text(self.context, self.resolved, limit, is_set)?;
         let can_be_read = after
             .as_ref()
             .is_some_and(|node| !node.gaps.value && (node.text_length.is_some() || node.value.is_some()));
@@ -493,12 +466,12 @@ impl Performer<'_, '_> {
             && after.as_ref().is_some_and(|node| node.value != self.node().value);
         if !was_seen && can_be_read && !was_taken {
             let length = after.as_ref().and_then(|node| node.text_length).unwrap_or(0);
-            return Err(failed(format!(
-                    "{} took the text and does not have it: it reads {length} characters, {wanted_length} were sent",
-                    self.subject()
-                ))
-                .hint("it may limit or reformat its text, or ignore the accessibility interface; look at it, \
-                       or add --headed to type with the keyboard")
+            let what = format!(
+                "{} took the text and does not have it: it reads {length} characters, {wanted_length} were sent",
+                self.subject()
+            );
+            return Err(self
+                .not_seen_or(what, NOT_KEPT)
                 .detail("read_characters", length)
                 .detail("sent_characters", wanted_length));
         }
@@ -532,23 +505,21 @@ impl Performer<'_, '_> {
             // Inserted somewhere, or put in place of a selection: the rest is still around it.
             new != old && contains_text(new, text)
         };
-        let (after, was_seen) = watch(self.context, self.resolved, limit, is_typed)?;
+        let (after, was_seen) = watch_text(self.context, self.resolved, limit, is_typed)?;
         let can_be_read = after
             .as_ref()
             .is_some_and(|node| !node.gaps.value && (node.text_length.is_some() || node.value.is_some()));
         if !was_seen && can_be_read && count > 0 {
             let has = after.as_ref().and_then(|node| node.text_length).unwrap_or(0);
-            return Err(failed(format!(
+            let what = format!(
                 "{} does not have what was typed: it had {had} characters and has {has}, {count} were sent",
                 self.subject()
-            ))
-            .hint(
-                "it may limit or reformat its text, or ignore the accessibility interface; look at it, \
-                       or add --headed to type with the keyboard",
-            )
-            .detail("characters_before", had)
-            .detail("characters_after", has)
-            .detail("characters_sent", count));
+            );
+            return Err(self
+                .not_seen_or(what, NOT_KEPT)
+                .detail("characters_before", had)
+                .detail("characters_after", has)
+                .detail("characters_sent", count));
         }
         let steps = steps.into_iter().map(|step| step.verified(was_seen)).collect();
         Ok(done(steps, after))
@@ -558,7 +529,11 @@ impl Performer<'_, '_> {
     fn key_in(&self, text: &str, replace: bool) -> Result<Done> {
         let mut steps = Vec::new();
         if !self.node().states.has(State::Focused) {
+            let before = if replace { None } else { self.caret()? };
             steps.push(self.give_focus()?);
+            if let Some(before) = before {
+                steps.extend(self.put_caret_back(&before)?);
+            }
         }
         if replace {
             steps.push(self.chord("key_select_all", &[Modifier::Ctrl], Key::Char('a'))?);
@@ -570,14 +545,75 @@ impl Performer<'_, '_> {
         // An application may be slower to take keys than we are to send them.
         let patience = STATE_LIMIT + Duration::from_millis(2 * text.chars().count() as u64);
         if replace {
-            self.judge_text(steps, text)
+            self.judge_text(steps, text, patience)
         } else {
             self.judge_typed(steps, self.node(), text, patience)
         }
     }
 
+    /// Undoes what taking the focus did to the caret: many fields select all of their text then, and the first key would
+    /// replace it. Nothing to do in most others.
+    fn put_caret_back(&self, before: &TextContent) -> Result<Option<Step>> {
+        let is_back = |now: &TextContent| {
+            now.selections == before.selections && (before.caret.is_none() || now.caret == before.caret)
+        };
+        if self.caret()?.as_ref().is_some_and(is_back) {
+            return Ok(None);
+        }
+        let operation = match (before.selections.first(), before.caret) {
+            (Some(&(start, end)), _) => Operation::SelectText(start, end),
+            // A field that was never focused may have no caret: the end is where a person would go on.
+            (None, caret) => Operation::SetCaret(caret.unwrap_or(before.length)),
+        };
+        let performed =
+            self.context.platform.perform(&self.resolved.handle, &operation, self.context.deadline)?;
+        let after = self.caret()?;
+        let was_seen = after.as_ref().is_some_and(is_back);
+        // A caret elsewhere harms nothing that is there; a selection would be lost.
+        if after.is_some_and(|after| !after.selections.is_empty() && after.selections != before.selections) {
+            return Err(Error::new(
+                ErrorCode::ActionFailed,
+                format!(
+                    "{} selected its text when it got the focus, and typing would replace that",
+                    self.subject()
+                ),
+            )
+            .hint("type without --headed, or set the whole text with set-value")
+            .delivery(Delivery::NotDelivered));
+        }
+        Ok(match performed {
+            Performed::Done { label, .. } => {
+                Some(Step::semantic(label, StepOutcome::Succeeded).verified(was_seen))
+            }
+            _ => None,
+        })
+    }
+
+    /// Where the caret is and what is selected; `None`: the element does not say.
+    fn caret(&self) -> Result<Option<TextContent>> {
+        let query = TextQuery { range: Some((0, 0)), ..super::text::WHOLE };
+        self.context.platform.text(&self.resolved.handle, &query, self.context.deadline)
+    }
+
+    /// What was wanted was not seen: it did not happen, unless the deadline came before the time in which it would have.
+    pub(super) fn not_seen(&self, what: String) -> Error {
+        if !self.context.deadline.has_passed(self.context.now()) {
+            return failed(what);
+        }
+        Error::new(ErrorCode::Timeout, format!("the time was over before its effect was seen: {what}"))
+            .kind("deadline")
+            .hint("it was sent and may still be coming; look at it again before anything is repeated")
+            .delivery(Delivery::Unverified)
+    }
+
+    /// The same, with a hint for what did not happen.
+    fn not_seen_or(&self, what: String, hint: &str) -> Error {
+        let error = self.not_seen(what);
+        if error.code() == ErrorCode::Timeout { error } else { error.hint(hint) }
+    }
+
     /// Gives the element the keyboard focus: by its interface, else by a click on it.
-    fn give_focus(&self) -> Result<Step> {
+    pub(super) fn give_focus(&self) -> Result<Step> {
         self.context.begin_delivery();
         let operation = Operation::Focus;
         let asked =
@@ -616,6 +652,26 @@ impl Performer<'_, '_> {
             watch(self.context, self.resolved, STATE_LIMIT, |node| node.states.has(State::Focused))?;
         Ok(step.verified(has_focus))
     }
+}
+
+/// Whether it may have a list or a menu open without saying that it is expanded.
+pub(crate) fn may_open_list(node: &Node) -> bool {
+    matches!(node.role, Role::ComboBox | Role::MenuButton) || node.states.has(State::HasPopup)
+}
+
+/// Whether a menu or a list is open that belongs to this element.
+///
+/// # Errors
+/// Those of listing what is open.
+pub(crate) fn has_open_surface(context: &Context<'_>, handle: &Handle, app: &App) -> Result<bool> {
+    for surface in context.platform.surfaces(app, None, context.deadline)? {
+        if surface.handle == *handle
+            || context.platform.ancestors(&surface.handle, context.deadline)?.contains(handle)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// It was done, and did not have its effect.

@@ -65,6 +65,25 @@ pub(super) fn watch(
     }
 }
 
+/// The same for a text that is still arriving: as long as its length changes, it is given another [`STATE_LIMIT`].
+pub(super) fn watch_text(
+    context: &Context<'_>,
+    resolved: &Resolved,
+    limit: Duration,
+    is_wanted: impl Fn(&Node) -> bool,
+) -> Result<(Option<Node>, bool)> {
+    let mut limit = limit;
+    let mut length = None;
+    loop {
+        let (last, was_seen) = watch(context, resolved, limit, &is_wanted)?;
+        let now = last.as_ref().and_then(|node| node.text_length);
+        if was_seen || now == length || context.deadline.has_passed(context.now()) {
+            return Ok((last, was_seen));
+        }
+        (length, limit) = (now, STATE_LIMIT);
+    }
+}
+
 /// Whether anything that a click could have caused is different.
 pub(super) fn differs(before: &Node, after: &Node) -> bool {
     let lasting = |node: &Node| {

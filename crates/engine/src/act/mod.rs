@@ -8,15 +8,16 @@ pub(crate) mod dispatch;
 pub(crate) mod evidence;
 mod pointer;
 mod select;
+pub(crate) mod text;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agent_desktop_core::action::{Action, Direction};
 use agent_desktop_core::actionability::{
     self, Report, Route, SAMPLE_INTERVAL, Situation, Stability, hit_points,
 };
 use agent_desktop_core::deadline::Deadline;
-use agent_desktop_core::delivery::{Delivery, Step};
+use agent_desktop_core::delivery::{self, Delivery, Step, StepOutcome};
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
 use agent_desktop_core::geometry::Rect;
 use agent_desktop_core::platform::{Hit, Operation, Reading, Surface, Window, WindowOperation};
@@ -25,9 +26,11 @@ use agent_desktop_core::state::State;
 use agent_desktop_core::tree::Node;
 
 use crate::action_reply::{ActionReply, Details};
+use crate::artifacts::Pictures;
 use crate::context::Context;
+use crate::lease::Lease;
 use crate::resolve::{self, Loaded, Resolved};
-use crate::trace::Field;
+use crate::trace::{self, Field};
 use crate::wire::SurfaceData;
 
 pub use pointer::{Aim, aim};
@@ -55,6 +58,8 @@ pub enum Request<'a> {
     Select(&'a str),
     /// Move the view by so many lines.
     Scroll(Direction, u32),
+    /// Do something with a part of its text.
+    Text(text::TextRequest<'a>),
 }
 
 impl Request<'_> {
@@ -66,6 +71,9 @@ impl Request<'_> {
             Request::SetValue(_) => Action::SetValue,
             Request::Select(_) => Action::Select,
             Request::Scroll(..) => Action::Scroll,
+            Request::Text(text::TextRequest::Select(_)) => Action::SelectText,
+            Request::Text(text::TextRequest::Replace(..)) => Action::ReplaceText,
+            Request::Text(text::TextRequest::Caret(..)) => Action::SetCaret,
         }
     }
 }
@@ -103,28 +111,157 @@ pub fn run(
     }
     let name = loaded.target.to_string();
     let labels = [("ref", Field::Text(&name)), ("action", Field::Text(action.as_str()))];
-    context.trace("actionability.check.start", &labels)?;
-    let mut waited = Waited::default();
-    if !context.is_single_attempt {
-        wait_until_actionable(context, &loaded, action, &mut waited)?;
+    if let Some(reply) = already_so(context, &loaded, action) {
+        return Ok(reply);
     }
-    let lease = context.take_lease()?;
-    let leased_at = context.now();
-    let (resolved, report) = final_check(context, &loaded, action, context.options.headed)?;
-    context.trace("actionability.check.ok", &labels)?;
+    let mut waited = Waited::default();
+    let Ready { mut resolved, report, lease, leased_at, pictures } =
+        make_ready(context, &loaded, action, context.options.headed, true, &mut waited)?;
+    resolved.node = complete(context, resolved.node)?;
     context.trace("action.dispatch.start", &labels)?;
     let performer = dispatch::Performer { context, loaded: &loaded, resolved: &resolved, report: &report };
-    let done = performer.perform(request)?;
-    context.trace("action.dispatch.ok", &labels)?;
+    let done = performer.perform(request);
+    let told =
+        trace_dispatched(context, Some(&name), action, &done.as_ref().map(|done| done.steps.as_slice()));
+    let held_ms = context.now().saturating_duration_since(leased_at).as_millis() as u64;
+    let contention = lease.as_ref().map_or(0, |lease| lease.contention_count);
+    drop(lease);
+    let told = told.and(pictures.map_or(Ok(()), |pictures| pictures.end(context, &loaded, Some(&resolved))));
+    // What went wrong with the action goes before what went wrong with its trace.
+    let done = done?;
+    told?;
     let mut reply = ActionReply::new(action.as_str(), &done.steps);
     if has_post_state(action) {
         reply.post_state = done.after.as_ref().map(evidence::post_state);
     }
     reply.surfaces = done.surfaces.iter().map(SurfaceData::from).collect();
-    let held_ms = context.now().saturating_duration_since(leased_at).as_millis() as u64;
-    reply.details = details(&waited, lease.contention_count, held_ms);
-    drop(lease);
+    reply.details = details(&waited, contention, held_ms);
     Ok(reply)
+}
+
+/// The reply for a check box that is as it is to be: nothing is needed of it, not even that it can be changed.
+fn already_so(context: &Context<'_>, loaded: &Loaded, action: Action) -> Option<ActionReply> {
+    let wanted = match action {
+        Action::Check => true,
+        Action::Uncheck => false,
+        _ => return None,
+    };
+    let node = resolve::attempt(context, loaded, context.deadline).ok()?.node;
+    let is_on = node.states.has(State::Checked) || node.states.has(State::Pressed);
+    let is_told = node.role.is_toggleable() && !node.gaps.basics && !node.states.has(State::Indeterminate);
+    if !is_told || is_on != wanted {
+        return None;
+    }
+    let step = Step::semantic("toggle", StepOutcome::Skipped).verified(true);
+    let mut reply = ActionReply::new(action.as_str(), &[step]);
+    reply.post_state = Some(evidence::post_state(&node));
+    let looked = Waited { resolve_attempts: 1, preflight_attempts: 1, was_ambiguous: false };
+    reply.details = details(&looked, 0, 0);
+    Some(reply)
+}
+
+/// An element that can be acted on, with the lease held.
+struct Ready {
+    resolved: Resolved,
+    report: Report,
+    lease: Option<Lease>,
+    leased_at: Instant,
+    /// With the lease: the picture before the action.
+    pictures: Option<Pictures>,
+}
+
+/// Waits until the element can be acted on, takes the lease if asked for, and looks at it once more. All of it is in the
+/// trace.
+fn make_ready(
+    context: &Context<'_>,
+    loaded: &Loaded,
+    action: Action,
+    focus: bool,
+    takes_lease: bool,
+    waited: &mut Waited,
+) -> Result<Ready> {
+    let name = loaded.target.to_string();
+    let reference = ("ref", Field::Text(&name));
+    context.trace("actionability.check.start", &[reference, ("action", Field::Text(action.as_str()))])?;
+    let mut pictures = None;
+    let mut check = || {
+        if !context.is_single_attempt {
+            wait_until_actionable(context, loaded, action, waited)?;
+        }
+        pictures = takes_lease.then(|| Pictures::before(context, loaded));
+        let lease = if takes_lease { Some(context.take_lease()?) } else { None };
+        let leased_at = context.now();
+        let (resolved, report) = final_check(context, loaded, action, focus)?;
+        Ok(Ready { resolved, report, lease, leased_at, pictures: None })
+    };
+    match check() {
+        Ok(mut ready) => {
+            ready.pictures = pictures;
+            let facts = ready.report.facts();
+            let mut fields = vec![reference, ("action", Field::Text(action.as_str()))];
+            if let Fact::Map(entries) = &facts {
+                fields.extend(entries.iter().map(|(name, fact)| (name.as_str(), Field::Fact(fact))));
+            }
+            context.trace("actionability.check.ok", &fields)?;
+            Ok(ready)
+        }
+        Err(error) => {
+            let mut fields = vec![reference];
+            fields.extend(trace::failure(&error));
+            // What was found goes before what went wrong with the trace.
+            let _ = context.trace("actionability.check.error", &fields);
+            if takes_lease {
+                let pictures = pictures.unwrap_or_else(|| Pictures::before(context, loaded));
+                let _ = pictures.end(context, loaded, None);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Writes to the trace what became of something that was sent.
+pub(crate) fn trace_dispatched(
+    context: &Context<'_>,
+    reference: Option<&str>,
+    action: Action,
+    outcome: &Result<&[Step], &Error>,
+) -> Result<()> {
+    let mut fields: Vec<(&str, Field<'_>)> = Vec::new();
+    fields.extend(reference.map(|reference| ("ref", Field::Text(reference))));
+    fields.push(("action", Field::Text(action.as_str())));
+    match outcome {
+        Ok(steps) => {
+            let result = dispatch_result(steps);
+            fields.push(("result", Field::Fact(&result)));
+            context.trace("action.dispatch.ok", &fields)
+        }
+        Err(error) => {
+            fields.extend(trace::failure(error));
+            fields.push(("delivery", Field::Text(error.get_delivery().as_str())));
+            context.trace("action.dispatch.error", &fields)
+        }
+    }
+}
+
+/// What was done and what came of it, in our words.
+fn dispatch_result(steps: &[Step]) -> Fact {
+    let step = |step: &Step| {
+        let mut entries = vec![
+            ("label".to_owned(), step.label.into()),
+            ("outcome".to_owned(), step.outcome.as_str().into()),
+        ];
+        if let Some(mechanism) = step.mechanism {
+            entries.push(("mechanism".to_owned(), mechanism.as_str().into()));
+        }
+        if let Some(verified) = step.verified {
+            entries.push(("verified".to_owned(), verified.into()));
+        }
+        Fact::Map(entries)
+    };
+    facts([
+        ("delivery", delivery::summarize(steps).as_str().into()),
+        ("steps", Fact::List(steps.iter().map(step).collect())),
+    ])
 }
 
 fn details(waited: &Waited, contention: u64, held_ms: u64) -> Details {
@@ -155,6 +292,7 @@ const fn has_post_state(action: Action) -> bool {
             | Action::Expand
             | Action::Collapse
             | Action::Select
+            | Action::ReplaceText
     )
 }
 
@@ -172,6 +310,7 @@ fn wait_until_actionable(
         waited.resolve_attempts += 1;
         let (last, pause) = match resolve::attempt(context, loaded, context.deadline) {
             Ok(resolved) => {
+                loaded.tell(context, &Ok(()))?;
                 waited.preflight_attempts += 1;
                 let report = look(context, &resolved, action, &mut stability)?;
                 if report.is_actionable() {
@@ -201,7 +340,10 @@ fn wait_until_actionable(
             Err(error) if error.code() == ErrorCode::Timeout && before.is_some() => {
                 return Err(before.map_or(error, |before| before.timed_out(context)));
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                loaded.tell::<()>(context, &Err(error.clone()))?;
+                return Err(error);
+            }
         };
         if !context.pause(pause) {
             // The last look may have been cut off by the deadline: what was seen before tells more. An application that
@@ -209,6 +351,9 @@ fn wait_until_actionable(
             let is_cut_off = last.error.code() == ErrorCode::AppUnresponsive
                 && context.now().saturating_duration_since(began) < PATIENCE;
             let told = before.filter(|_| is_cut_off).unwrap_or(last);
+            if told.phase == "resolve" {
+                loaded.tell::<()>(context, &Err(told.error.clone()))?;
+            }
             return Err(told.timed_out(context));
         }
         before = Some(last);
@@ -229,7 +374,7 @@ impl Blocked {
             last.extend(entries);
         } else {
             last.push(("code".to_owned(), Fact::from(self.error.code().as_str())));
-            last.push(("message".to_owned(), Fact::from(self.error.message())));
+            last.push(("message".to_owned(), self.error.message_fact()));
         }
         match self.error.code() {
             // A silent application is no matter of patience: its own code says more.
@@ -305,14 +450,20 @@ fn look(
         }
         report = judge(stability);
     }
+    let bounds = resolved.node.bounds.unwrap_or_default();
+    let mut aimed_at = window;
+    if report.route == Some(Route::Pointer) {
+        let displays = context.platform.displays(context.deadline)?;
+        let displays: Vec<Rect> = displays.into_iter().map(|display| display.bounds).collect();
+        aimed_at = report.add_displays(bounds, window, &displays).or(window);
+    }
     if let Some(cover) = modal_cover(resolved, action) {
         report.add_hit_test(&[(resolved.node.bounds.unwrap_or_default().center(), cover)]);
         return Ok(report);
     }
     if report.wants_hit_test() {
-        let bounds = resolved.node.bounds.unwrap_or_default();
         let mut hits = Vec::new();
-        for point in hit_points(bounds, window) {
+        for point in hit_points(bounds, aimed_at) {
             let hit =
                 context.platform.hit_test(&resolved.handle, &resolved.window, point, context.deadline)?;
             let is_reached = hit == Hit::Target;
@@ -363,7 +514,7 @@ fn modal_cover(resolved: &Resolved, action: Action) -> Option<Hit> {
 pub(crate) fn read(context: &Context<'_>, resolved: &Resolved, deadline: Deadline) -> Result<Option<Node>> {
     let handle = std::slice::from_ref(&resolved.handle);
     match context.platform.read(handle, &resolved.window, deadline)?.into_iter().next() {
-        Some(Reading::Live(node)) => Ok(Some(*node)),
+        Some(Reading::Live(node)) => complete(context, *node).map(Some),
         Some(Reading::Gone) | None => Ok(None),
         Some(Reading::Unanswered) => {
             Err(Error::new(ErrorCode::AppUnresponsive, "the application stopped answering")
@@ -371,6 +522,20 @@ pub(crate) fn read(context: &Context<'_>, resolved: &Resolved, deadline: Deadlin
                 .retryable(true))
         }
     }
+}
+
+/// An element with all of its text: reading it shows the beginning of a long one, which says nothing about the rest.
+///
+/// # Errors
+/// Those of reading the text.
+pub(crate) fn complete(context: &Context<'_>, mut node: Node) -> Result<Node> {
+    if node.is_value_cut()
+        && !node.states.has(State::Secure)
+        && let Some(whole) = context.platform.text(&node.handle, &text::WHOLE, context.deadline)?
+    {
+        node.value = Some(whole.text);
+    }
+    Ok(node)
 }
 
 /// Under the lease: focus if that is allowed and needed, resolve again, check everything, scroll if that helps.
@@ -402,8 +567,9 @@ fn final_check(
                 context.trace(
                     "ref.scroll_into_view.error",
                     &[
+                        ("ref", Field::Text(&loaded.target.to_string())),
                         ("code", Field::Text(error.code().as_str())),
-                        ("message", Field::Text(error.message())),
+                        ("message", Field::Message(&error)),
                     ],
                 )?;
             }
@@ -436,6 +602,24 @@ fn final_check(
 /// # Errors
 /// `ACTION_FAILED` when it does not get it.
 pub(crate) fn focus_window(context: &Context<'_>, window: &Window) -> Result<()> {
+    let outcome = bring_to_front(context, window);
+    trace_focus(context, window, outcome.is_ok())?;
+    outcome
+}
+
+/// Writes to the trace whether a window got the focus.
+pub(crate) fn trace_focus(context: &Context<'_>, window: &Window, ok: bool) -> Result<()> {
+    context.trace(
+        "input.focus_window",
+        &[
+            ("pid", Field::Number(window.pid.into())),
+            ("window_id", Field::Text(&window.id)),
+            ("ok", Field::Bool(ok)),
+        ],
+    )
+}
+
+fn bring_to_front(context: &Context<'_>, window: &Window) -> Result<()> {
     let has_focus = || -> Result<bool> {
         let windows = context.platform.windows(None, context.deadline)?;
         Ok(windows.iter().any(|live| live.id == window.id && live.pid == window.pid && live.is_focused))
@@ -461,12 +645,5 @@ pub(crate) fn focus_window(context: &Context<'_>, window: &Window) -> Result<()>
             .delivery(Delivery::NotDelivered));
         }
     }
-    context.trace(
-        "input.focus_window",
-        &[
-            ("pid", Field::Number(window.pid.into())),
-            ("window_id", Field::Text(&window.id)),
-            ("ok", Field::Bool(true)),
-        ],
-    )
+    Ok(())
 }

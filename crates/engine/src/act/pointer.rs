@@ -5,17 +5,22 @@ use agent_desktop_core::error::Result;
 use agent_desktop_core::geometry::Point;
 use agent_desktop_core::platform::Window;
 
-use super::{Waited, final_check, wait_until_actionable};
+use super::{Ready, Waited, make_ready};
+use crate::artifacts::Pictures;
 use crate::context::Context;
 use crate::lease::Lease;
-use crate::resolve;
+use crate::resolve::{self, Loaded, Resolved};
 
 /// A point that was seen to reach an element.
 pub struct Aim {
+    /// The ref of the element.
+    pub reference: String,
     /// Where to point.
     pub point: Point,
     /// The window the element is in.
     pub window: Window,
+    /// The picture before, if the window was focused.
+    pictures: Option<(Pictures, Loaded, Resolved)>,
     /// Held when the window was focused: keep it until the pointer has done its work.
     pub lease: Option<Lease>,
 }
@@ -34,12 +39,29 @@ pub fn aim(
     focus: bool,
 ) -> Result<Aim> {
     let loaded = resolve::load(context, reference, snapshot)?;
-    if !context.is_single_attempt {
-        wait_until_actionable(context, &loaded, action, &mut Waited::default())?;
-    }
-    let lease = if focus { Some(context.take_lease()?) } else { None };
-    let (resolved, report) = final_check(context, &loaded, action, focus)?;
+    let Ready { resolved, report, lease, pictures, .. } =
+        make_ready(context, &loaded, action, focus, focus, &mut Waited::default())?;
     let bounds = resolved.node.bounds.unwrap_or_default();
-    let point = report.verified_point.unwrap_or_else(|| bounds.center());
-    Ok(Aim { point, window: resolved.window, lease })
+    let point = report.verified_point.or(report.aim).unwrap_or_else(|| bounds.center());
+    Ok(Aim {
+        reference: loaded.target.to_string(),
+        point,
+        window: resolved.window.clone(),
+        pictures: pictures.map(|pictures| (pictures, loaded, resolved)),
+        lease,
+    })
+}
+
+impl Aim {
+    /// The pointer has done its work: lets go of the lease, and takes the picture after it.
+    ///
+    /// # Errors
+    /// Those of [`Context::trace`].
+    pub fn end(self, context: &Context<'_>) -> Result<()> {
+        drop(self.lease);
+        match self.pictures {
+            Some((pictures, loaded, resolved)) => pictures.end(context, &loaded, Some(&resolved)),
+            None => Ok(()),
+        }
+    }
 }

@@ -282,13 +282,19 @@ impl Performer<'_, '_> {
         let after = read(self.context, self.resolved, self.context.deadline)?;
         if !was_seen && self.node().role == Role::ComboBox {
             let shown = self.shown()?;
-            return Err(failed(format!(
+            let what = format!(
                 "{} still shows {}",
                 self.subject(),
                 shown.as_deref().map_or("nothing".to_owned(), |shown| outline::quote(shown, 60))
-            ))
-            .kind("select_value_not_observed")
-            .hint("its list obeys only the mouse or the keyboard; add --headed"));
+            );
+            let error = self.not_seen(what);
+            return Err(if error.code() == ErrorCode::Timeout {
+                error
+            } else {
+                error
+                    .kind("select_value_not_observed")
+                    .hint("its list obeys only the mouse or the keyboard; add --headed")
+            });
         }
         let mut steps = steps;
         if let Some(last) = steps.last_mut() {

@@ -179,7 +179,7 @@ fn in_entry(error: &Error, index: usize, command: &str) -> Error {
     let message = format!("entry {index} ({command}): {}", error.message());
     let mut outer = Error::new(error.code(), message)
         .detail("batch_index", index)
-        .detail("batch_command", command)
+        .detail("batch_command", command.to_owned())
         .delivery(Delivery::NotDelivered);
     if !cause.is_empty() {
         outer = outer.detail("cause_details", Fact::Map(cause));

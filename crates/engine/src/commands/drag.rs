@@ -153,8 +153,7 @@ impl Run for Drag {
         self.check_budget(context)?;
         let drag =
             Input::Drag { from: start, to: end, duration: self.duration(), drop_delay: self.drop_delay() };
-        context.begin_delivery();
-        context.platform.input(&drag, context.deadline)?;
+        context.dispatch(from.as_ref().map(|aim| aim.reference.as_str()), "drag", &drag)?;
         let window_id = from.as_ref().map(|aim| aim.window.id.clone());
         let reply = DragReply {
             dragged: true,
@@ -164,8 +163,10 @@ impl Run for Drag {
             drop_delay_ms: self.drop_delay,
         };
         // Nothing is held while waiting.
-        drop(from);
         drop(lease);
+        if let Some(aim) = from {
+            aim.end(context)?;
+        }
         wait_for::finish(context, reply, window_id)
     }
 }

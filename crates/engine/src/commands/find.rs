@@ -14,6 +14,7 @@ use agent_desktop_core::tree::{NodeId, Tree};
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run, lines};
+use crate::artifacts;
 use crate::context::{Context, Options};
 use crate::observe::{self, Observed, Target, parse_surface};
 use crate::resolve;
@@ -335,22 +336,24 @@ impl Run for Find {
     fn run(&self, context: &Context<'_>) -> Result<FindReply> {
         let query = self.query()?;
         let (observed, selected) = self.search(context, &query)?;
+        let stats = facts([("nodes_visited", observed.observation.nodes_visited.into())]);
+        let mut fields = vec![
+            ("complete", Field::Bool(observed.observation.stopped.is_none())),
+            ("match_count", Field::Number(selected.total as u64)),
+            ("query_stats", Field::Fact(&stats)),
+            ("truncated", Field::Bool(selected.truncated)),
+        ];
         if self.count {
+            context.trace("locator.resolve", &fields)?;
             return Ok(FindReply::Count { count: selected.total });
         }
         let tree = &observed.observation.tree;
         let (map, issued) = RefMap::allocate_for(tree, &selected.ids, &observed.allocation(true));
         let snapshot_id = context.store.save(&map)?;
-        context.trace(
-            "locator.resolve",
-            &[
-                ("complete", Field::Bool(observed.observation.stopped.is_none())),
-                ("match_count", Field::Number(selected.total as u64)),
-                ("ref_count", Field::Number(map.entries.len() as u64)),
-                ("snapshot_id", Field::Text(&snapshot_id)),
-                ("truncated", Field::Bool(selected.truncated)),
-            ],
-        )?;
+        fields.push(("ref_count", Field::Number(map.entries.len() as u64)));
+        fields.push(("snapshot_id", Field::Text(&snapshot_id)));
+        context.trace("locator.resolve", &fields)?;
+        artifacts::keep_map(context, &snapshot_id)?;
         let nothing = if selected.total == 0 {
             let roles = || query::roles_present(tree).into_iter().map(Role::as_str).collect();
             Nothing { roles_present: query.role.map(|_| roles()), suggestion: self.advise(context, &query, &observed) }

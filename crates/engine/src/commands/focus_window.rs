@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run};
 use crate::context::{Context, Options};
+use crate::act;
 use crate::targets;
 use crate::wire::WindowData;
 
@@ -88,7 +89,9 @@ impl Run for FocusWindow {
     fn run(&self, context: &Context<'_>) -> Result<FocusWindowReply> {
         let window = self.find(context)?;
         let _lease = context.take_lease()?;
-        let focused = focus(context, &window)?;
+        let outcome = focus(context, &window);
+        act::trace_focus(context, &window, outcome.is_ok())?;
+        let focused = outcome?;
         Ok(FocusWindowReply { focused: (&focused).into() })
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run};
 use crate::context::{Context, Options};
+use crate::act;
 use crate::resolve;
 use crate::wire::Bounds;
 
@@ -134,11 +135,11 @@ impl Run for Get {
     fn run(&self, context: &Context<'_>) -> Result<GetReply> {
         let (name, property) = self.property()?;
         let stored = resolve::load(context, &self.ref_id, self.snapshot.as_deref())?;
-        let resolved = resolve::resolve(context, &stored)?;
-        Ok(GetReply {
-            property: name,
-            reference: self.ref_id.clone(),
-            value: value_of(&resolved.node, property),
-        })
+        let node = resolve::resolve(context, &stored)?.node;
+        let node = match property {
+            Property::Value | Property::Text => act::complete(context, node)?,
+            _ => node,
+        };
+        Ok(GetReply { property: name, reference: self.ref_id.clone(), value: value_of(&node, property) })
     }
 }

@@ -68,13 +68,14 @@ impl Run for Hover {
         let (point, window) = match (&self.ref_id, &self.xy) {
             (Some(reference), _) => {
                 let aim = act::aim(context, reference, self.snapshot.as_deref(), Action::Hover, true)?;
-                context.begin_delivery();
-                context.platform.input(&Input::Move(aim.point), context.deadline)?;
-                (aim.point, Some(aim.window))
+                context.dispatch(Some(&aim.reference), "hover", &Input::Move(aim.point))?;
+                let (point, window) = (aim.point, aim.window.clone());
+                aim.end(context)?;
+                (point, Some(window))
             }
             (None, xy) => {
                 let point = parse_point(xy.as_deref().unwrap_or_default())?;
-                context.send_input(&Input::Move(point))?;
+                context.send_input("hover", &Input::Move(point))?;
                 (point, None)
             }
         };

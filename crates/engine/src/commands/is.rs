@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run};
 use crate::context::{Context, Options};
+use crate::act::dispatch;
 use crate::resolve;
 
 /// Ask whether something is true of an element, now.
@@ -128,8 +129,12 @@ impl Run for Is {
     fn run(&self, context: &Context<'_>) -> Result<IsReply> {
         let (property, question) = self.question()?;
         let stored = resolve::load(context, &self.ref_id, self.snapshot.as_deref())?;
-        let node = resolve::resolve(context, &stored)?.node;
-        let Truth { result, applicable } = ask(&node, question);
+        let resolved = resolve::resolve(context, &stored)?;
+        let Truth { mut result, applicable } = ask(&resolved.node, question);
+        // Not every combo box says that it is expanded; its open list does.
+        if question == Question::Expanded && !result && dispatch::may_open_list(&resolved.node) {
+            result = dispatch::has_open_surface(context, &resolved.handle, &stored.app())?;
+        }
         Ok(IsReply { property, reference: self.ref_id.clone(), result, applicable })
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use agent_desktop_core::delivery::Delivery;
-use agent_desktop_core::error::{Error, ErrorCode, Result};
+use agent_desktop_core::error::{Error, ErrorCode, Result, facts};
 use agent_desktop_core::platform::{App, LaunchRequest, Launched, ProcessState, Window};
 use agent_desktop_core::query::fold;
 use serde::{Deserialize, Serialize};
@@ -235,18 +235,22 @@ impl Launch {
                 Err(error) => last_error = Some(error),
             }
             let state = context.platform.process_state(launched.pid, launched.process_instance.as_deref());
+            let mut is_over = false;
             if state == ProcessState::Exited {
                 let since = *ended.get_or_insert_with(|| context.now());
-                if context.now().saturating_duration_since(since) >= HANDOVER {
+                is_over = context.now().saturating_duration_since(since) >= HANDOVER;
+            }
+            if is_over || !context.pause(poll) {
+                if ended.is_some() {
                     return Err(Error::new(
                         ErrorCode::AppUnresponsive,
                         format!("{} (pid {}) ended without a window", launched.name, launched.pid),
                     )
+                    .kind("ended_without_window")
+                    .detail("process_state", facts([("state", "exited".into())]))
                     .hint("start it in a terminal to see why; it may need --arg, --env or --cwd")
                     .delivery(Delivery::Unverified));
                 }
-            }
-            if !context.pause(poll) {
                 return match last_error {
                     Some(error) => Err(error.delivery(Delivery::Unverified)),
                     None => Ok(None),

@@ -25,6 +25,11 @@ pub trait Reply: Serialize {
         None
     }
 
+    /// What reached an application, for commands that act on one.
+    fn delivery(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether the process ends as after a failure, although there is a result.
     fn is_failure(&self) -> bool {
         false
@@ -35,6 +40,7 @@ pub trait Reply: Serialize {
 pub(crate) struct Answer {
     pub(crate) text: String,
     pub(crate) is_failure: bool,
+    pub(crate) delivery: Option<&'static str>,
 }
 
 /// What a command does to the world, and what it needs for that.
@@ -200,12 +206,18 @@ macro_rules! has_timeout {
     (timeout_ms) => {
         true
     };
+    (own) => {
+        true
+    };
     ($($other:ident)?) => {
         false
     };
 }
 
 macro_rules! timeout {
+    ($command:ident own: $default:expr) => {
+        ($command.own_timeout(), $default)
+    };
     ($command:ident $field:ident: $default:expr) => {
         ($command.$field, $default)
     };
@@ -236,6 +248,7 @@ commands! {
     "collapse" collapse::Collapse, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "scroll" scroll::Scroll, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "scroll-to" scroll_to::ScrollTo, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
+    "text" text::Text, Effects::ACTS, own: OPERATION_MS;
     "press" press::Press, Effects::ACTS, timeout_ms: OPERATION_MS;
     "key-down" key_down::KeyDown, Effects::ACTS.without_lease();
     "key-up" key_up::KeyUp, Effects::ACTS.without_lease();
@@ -261,6 +274,8 @@ commands! {
     "screenshot" screenshot::Screenshot, Effects::CAPTURES, timeout_ms: OPERATION_MS;
     "wait" wait::Wait, Effects::READS, timeout: wait::WAIT_MS;
     "batch" batch::Batch, Effects::NONE.changing(), timeout_ms: batch::BATCH_MS;
+    "session" session::Session, Effects::NONE.changing();
+    "trace" trace::Trace, Effects::NONE.changing();
     "status" status::Status, Effects::NONE;
     "permissions" permissions::Permissions, Effects::NONE;
     "version" version::Version, Effects::NONE;
@@ -281,7 +296,11 @@ fn write<R: Reply>(name: &str, reply: &R, format: Format) -> Answer {
         Format::Json => None,
         Format::Outline => reply.outline(),
     };
-    Answer { text: text.unwrap_or_else(|| envelope::success(name, reply)), is_failure: reply.is_failure() }
+    Answer {
+        text: text.unwrap_or_else(|| envelope::success(name, reply)),
+        is_failure: reply.is_failure(),
+        delivery: reply.delivery(),
+    }
 }
 
 /// One line an item, or a word saying that there is none.
@@ -325,4 +344,18 @@ fn one_or_more<'de, D: serde::Deserializer<'de>>(
         OneOrMore::One(one) => vec![one],
         OneOrMore::More(more) => more,
     })
+}
+
+/// The action of a command that has several: an object whose `action` names it, beside the arguments of that action and
+/// no others.
+fn action_of<'de, D: serde::Deserializer<'de>, T: serde::de::DeserializeOwned>(
+    deserializer: D,
+    otherwise: Option<&str>,
+) -> std::result::Result<T, D::Error> {
+    use serde::Deserialize;
+    let mut object = serde_json::Map::deserialize(deserializer)?;
+    if let (None, Some(action)) = (object.get("action"), otherwise) {
+        object.insert("action".to_owned(), action.into());
+    }
+    serde_json::from_value(object.into()).map_err(serde::de::Error::custom)
 }

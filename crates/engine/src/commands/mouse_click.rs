@@ -68,7 +68,7 @@ impl Run for MouseClick {
 
     fn run(&self, context: &Context<'_>) -> Result<MouseClickReply> {
         let at = parse_point(&self.xy)?;
-        context.send_input(&Input::Click {
+        context.send_input("mouse-click", &Input::Click {
             at,
             button: parse_button(self.button.as_deref())?,
             count: self.count,

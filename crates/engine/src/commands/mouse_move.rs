@@ -41,7 +41,7 @@ impl Run for MouseMove {
 
     fn run(&self, context: &Context<'_>) -> Result<MouseMoveReply> {
         let point = parse_point(&self.xy)?;
-        context.send_input(&Input::Move(point))?;
+        context.send_input("mouse-move", &Input::Move(point))?;
         Ok(MouseMoveReply { moved: true, x: point.x, y: point.y })
     }
 }

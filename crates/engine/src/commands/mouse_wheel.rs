@@ -78,7 +78,7 @@ impl Run for MouseWheel {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<MouseWheelReply> {
-        context.send_input(&Input::Wheel {
+        context.send_input("mouse-wheel", &Input::Wheel {
             at: Point { x: self.x, y: self.y },
             dy: whole_lines(self.dy),
             dx: whole_lines(self.dx),

@@ -79,8 +79,7 @@ impl Run for Press {
             let outcome = if is_new { StepOutcome::Succeeded } else { StepOutcome::Skipped };
             steps.push(Step::physical("focus_window", outcome).verified(true));
         }
-        context.begin_delivery();
-        context.platform.input(&Input::Chord(chord), context.deadline)?;
+        context.dispatch(None, Action::PressKey.as_str(), &Input::Chord(chord))?;
         steps.push(Step::physical("key_chord", StepOutcome::Succeeded).verified(false));
         drop(lease);
         let mut reply = ActionReply::new(Action::PressKey.as_str(), &steps);

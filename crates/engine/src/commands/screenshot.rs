@@ -80,10 +80,9 @@ fn parse_region(text: &str) -> Result<Rect> {
     }
 }
 
-/// A picture and what it shows, in logical pixels of the desktop.
-struct Taken {
-    image: Image,
-    whole: Rect,
+/// Pixels for a logical one.
+fn scale(image: &Image) -> f64 {
+    if image.area.width > 0.0 { f64::from(image.width) / image.area.width } else { 1.0 }
 }
 
 impl Screenshot {
@@ -91,25 +90,26 @@ impl Screenshot {
         self.app.is_some() || self.window_id.is_some()
     }
 
-    fn of_window(context: &Context<'_>, window: &Window) -> Result<Taken> {
+    /// The picture of a window, and of a part of it if one is wanted.
+    fn of_window(context: &Context<'_>, window: &Window, part: Option<Rect>) -> Result<Image> {
         let image = context.platform.capture(&CaptureTarget::Window(window.clone()), context.deadline)?;
         // The window may have been replaced while the pixels were read; another one's are never returned.
         let after = targets::recheck(context, window)?;
-        let whole = after.bounds.or(window.bounds).unwrap_or(Rect {
-            x: 0.0,
-            y: 0.0,
-            width: f64::from(image.width),
-            height: f64::from(image.height),
-        });
-        Ok(Taken { image, whole })
+        let Some(part) = part else { return Ok(image) };
+        if after.bounds != window.bounds {
+            return Err(Error::new(ErrorCode::ActionFailed, "the window moved while the picture was taken")
+                .retryable(true)
+                .hint("take it again"));
+        }
+        picture::crop(&image, part)
     }
 
-    fn of_display(&self, context: &Context<'_>) -> Result<Taken> {
+    fn of_display(&self, context: &Context<'_>) -> Result<Image> {
         let displays = context.platform.displays(context.deadline)?;
         let index = self.screen.unwrap_or(0);
         let display = displays.get(index).ok_or_else(|| match self.screen {
             Some(_) => {
-                let ids: Vec<Fact> = displays.iter().map(|display| Fact::from(display.id.as_str())).collect();
+                let ids: Vec<Fact> = displays.iter().map(|display| Fact::from(display.id.clone())).collect();
                 Error::invalid(format!("there is no display {index}"))
                     .detail("display_count", displays.len())
                     .detail("display_ids", Fact::List(ids))
@@ -124,11 +124,10 @@ impl Screenshot {
                 .retryable(true)
                 .hint("take it again"));
         }
-        Ok(Taken { image, whole: display.bounds })
+        Ok(image)
     }
 
-    /// The picture and the number of its pixels for a logical one.
-    fn take(&self, context: &Context<'_>) -> Result<(Image, f64)> {
+    fn take(&self, context: &Context<'_>) -> Result<Image> {
         let region = self.region.as_deref().map(parse_region).transpose()?;
         if let Some(reference) = &self.ref_id {
             let resolved = resolve::resolve(context, &resolve::load(context, reference, self.snapshot.as_deref())?)?;
@@ -136,37 +135,23 @@ impl Screenshot {
                 Error::new(ErrorCode::ActionFailed, "the element has no place on the screen")
                     .hint("scroll-to brings it into view")
             })?;
-            let taken = Screenshot::of_window(context, &resolved.window)?;
-            return taken.crop(bounds);
+            // Where the element is, is nothing that the caller said.
+            return Screenshot::of_window(context, &resolved.window, Some(bounds)).map_err(|error| match error.code() {
+                ErrorCode::InvalidArgs => {
+                    Error::new(ErrorCode::ActionFailed, "the element lies outside of what its window shows")
+                        .hint("scroll-to brings it into view")
+                }
+                _ => error,
+            });
         }
         if self.names_window() {
             let window = targets::window(context, self.window_id.as_deref(), self.app.as_deref())?;
-            let taken = Screenshot::of_window(context, &window)?;
-            let whole = taken.whole;
-            return taken.crop(region.unwrap_or(whole));
+            return Screenshot::of_window(context, &window, region);
         }
-        if let Some(region) = region {
-            let image = context.platform.capture(&CaptureTarget::Region(region), context.deadline)?;
-            let scale = f64::from(image.width) / region.width;
-            return Ok((image, scale));
+        match region {
+            Some(region) => context.platform.capture(&CaptureTarget::Region(region), context.deadline),
+            None => self.of_display(context),
         }
-        let taken = self.of_display(context)?;
-        let scale = taken.scale();
-        Ok((taken.image, scale))
-    }
-}
-
-impl Taken {
-    fn scale(&self) -> f64 {
-        if self.whole.width > 0.0 { f64::from(self.image.width) / self.whole.width } else { 1.0 }
-    }
-
-    fn crop(self, part: Rect) -> Result<(Image, f64)> {
-        let scale = self.scale();
-        if part == self.whole {
-            return Ok((self.image, scale));
-        }
-        picture::crop(&self.image, self.whole, part).map(|image| (image, scale))
     }
 }
 
@@ -198,7 +183,7 @@ impl Run for Screenshot {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<ScreenshotReply> {
-        let (image, scale_factor) = self.take(context)?;
+        let image = self.take(context)?;
         let png = picture::encode(&image)?;
         let mut reply = ScreenshotReply {
             path: None,
@@ -206,7 +191,7 @@ impl Run for Screenshot {
             format: "png",
             width: image.width,
             height: image.height,
-            scale_factor,
+            scale_factor: scale(&image),
         };
         match &self.path {
             Some(path) => {

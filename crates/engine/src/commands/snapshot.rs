@@ -10,6 +10,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Reply, Run};
+use crate::artifacts;
 use crate::context::{Context, Format, Options};
 use crate::observe::{self, Observed, Target, parse_surface};
 use crate::resolve;
@@ -127,6 +128,7 @@ impl Snapshot {
                 ("app", Field::Screen(&observed.window.app_name)),
             ],
         )?;
+        artifacts::keep_map(context, &snapshot_id)?;
         Ok(SnapshotReply {
             observed,
             view,
@@ -179,6 +181,7 @@ impl Snapshot {
                 ("ref_count", Field::Number(ref_count as u64)),
             ],
         )?;
+        artifacts::keep_map(context, &stored.target.snapshot_id)?;
         Ok(SnapshotReply {
             observed: Observed { window: resolved.window, surface, observation },
             view,

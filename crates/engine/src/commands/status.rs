@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run};
 use crate::context::Context;
+use crate::session::Artifacts;
 use crate::wire::PermissionsData;
 
-/// Show what works on this desktop, and the latest snapshot.
+/// Show what works on this desktop, the latest snapshot and the session.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -24,6 +25,8 @@ pub struct StatusReply {
     ref_count: Option<usize>,
     session_id: Option<String>,
     tracing: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifacts: Option<Artifacts>,
     supported_surfaces: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     state_root: Option<String>,
@@ -52,6 +55,7 @@ impl Run for Status {
             ref_count,
             session_id: context.store.session().map(str::to_owned),
             tracing: context.trace.is_on(),
+            artifacts: context.session.map(|session| session.manifest.artifacts),
             supported_surfaces: surfaces.iter().copied().map(SurfaceKind::as_json).collect(),
             state_root: context.store.root().map(|root| root.display().to_string()),
         })

@@ -24,7 +24,7 @@ use crate::envelope::OneFact;
 use crate::observe::Target;
 use crate::resolve::{self, Resolved};
 use crate::targets;
-use crate::wait_for::{MATCH_DEPTH, error_facts, is_passing};
+use crate::wait_for::{Failures, MATCH_DEPTH, error_facts, is_passing};
 use crate::wire::WindowData;
 
 /// How long it is waited when nobody says, in milliseconds.
@@ -32,6 +32,8 @@ pub const WAIT_MS: u64 = 30_000;
 /// Time between two looks, by mode.
 pub(crate) const ELEMENT_POLL: Duration = Duration::from_millis(100);
 pub(crate) const WINDOW_POLL: Duration = Duration::from_millis(100);
+/// How long a window may be known to its application before the window system has it.
+const COMING: Duration = Duration::from_secs(1);
 pub(crate) const MENU_POLL: Duration = Duration::from_millis(50);
 pub(crate) const TEXT_POLL: Duration = Duration::from_millis(200);
 pub(crate) const MAX_TEXT_POLL: Duration = Duration::from_secs(1);
@@ -247,6 +249,7 @@ impl Wait {
             let attempt = context.deadline.within(context.now(), RESOLVE);
             match resolve::attempt(context, &stored, attempt) {
                 Ok(resolved) => {
+                    stored.tell(context, &Ok(()))?;
                     stability.sample(context.now(), resolved.node.bounds);
                     let (is_so, observed) = self.look(predicate, &resolved, &stability);
                     if is_so {
@@ -262,13 +265,19 @@ impl Wait {
                     last_error = None;
                 }
                 Err(error) if error.is_retryable() => last_error = Some(error),
-                Err(error) => return Err(error),
+                Err(error) => {
+                    stored.tell::<()>(context, &Err(error.clone()))?;
+                    return Err(error);
+                }
             }
             if !context.poll(ELEMENT_POLL) {
+                if let Some(error) = &last_error {
+                    stored.tell::<()>(context, &Err(error.clone()))?;
+                }
                 let mut error = self
-                    .timeout_error(context, &format!("{} is not {word}", stored.subject()))
+                    .timeout_error(context, &predicate.negation(&stored.subject()))
                     .detail("predicate", word)
-                    .detail("ref", reference);
+                    .detail("ref", reference.to_owned());
                 if let Some(observed) = last_observed {
                     error = error.detail("last_observed", observed);
                 }
@@ -302,7 +311,9 @@ impl Wait {
             }
             Predicate::Value => {
                 let expected = self.value.as_deref().unwrap_or_default();
-                let live = node.value.as_deref().filter(|_| !node.states.has(State::Secure));
+                // A text without characters has no value, and is equal to none.
+                let empty = (node.text_length == Some(0)).then_some("");
+                let live = node.value.as_deref().or(empty).filter(|_| !node.states.has(State::Secure));
                 let matched = live == Some(expected);
                 let observed = facts([
                     ("matched", matched.into()),
@@ -318,10 +329,20 @@ impl Wait {
     fn window(&self, context: &Context<'_>, title: &str) -> Result<WaitReply> {
         let folded = fold(title);
         let mut last_error;
+        let mut came = None;
         loop {
             match self.windows(&attempt(context)) {
                 Ok(windows) => {
                     let found = windows.into_iter().find(|window| fold(&window.title).contains(&folded));
+                    // Until the window system has it, a window goes by an id that it will not keep.
+                    let is_coming = found.as_ref().is_some_and(|window| window.visible.is_none());
+                    let since = *came.get_or_insert_with(|| context.now());
+                    if is_coming
+                        && context.now().saturating_duration_since(since) < COMING
+                        && context.poll(WINDOW_POLL)
+                    {
+                        continue;
+                    }
                     if let Some(window) = found {
                         return Ok(WaitReply::Window { found: true, window: Box::new(window), elapsed_ms: context.elapsed_ms() });
                     }
@@ -334,7 +355,7 @@ impl Wait {
                 let error = self
                     .timeout_error(context, "no window has this title")
                     .detail("predicate", "window")
-                    .detail("title", title);
+                    .detail("title", title.to_owned());
                 return Err(with_last(error, last_error.as_ref()));
             }
         }
@@ -360,6 +381,8 @@ impl Wait {
         let limits = Limits { max_depth: MATCH_DEPTH, ..Limits::default() };
         let mut last_error;
         let mut pause = TEXT_POLL;
+        let mut counted = None;
+        let mut failures = Failures::default();
         loop {
             match target.observe(&attempt(context), &limits) {
                 Ok(observed) => {
@@ -387,17 +410,27 @@ impl Wait {
                         });
                     }
                     last_error = None;
+                    counted = Some(found.len());
+                    failures.end();
                 }
-                Err(error) if is_passing(&error) => last_error = Some(error),
+                Err(error) if failures.may_pass(context.now(), &error) => last_error = Some(error),
                 Err(error) => return Err(error),
             }
             if !context.poll(pause) {
+                let what = match (&last_error, self.count, counted) {
+                    (Some(_), ..) => "it could not be seen whether the text is there".to_owned(),
+                    (None, Some(count), Some(found)) => format!("the text is there {found} times, not {count}"),
+                    _ => "the text is not there".to_owned(),
+                };
                 let mut error = self
-                    .timeout_error(context, "the text is not there")
+                    .timeout_error(context, &what)
                     .detail("predicate", "text")
                     .detail("text_chars", text.chars().count());
                 if let Some(count) = self.count {
                     error = error.detail("expected_count", count);
+                    if let Some(found) = counted {
+                        error = error.detail("count", found);
+                    }
                 }
                 return Err(with_last(error, last_error.as_ref()));
             }
@@ -407,6 +440,7 @@ impl Wait {
 
     fn menu(&self, context: &Context<'_>, open: bool) -> Result<WaitReply> {
         let mut last_error;
+        let mut failures = Failures::default();
         loop {
             let attempt = attempt(context);
             let surfaces = targets::app_or_focused(&attempt, self.app.as_deref())
@@ -417,17 +451,22 @@ impl Wait {
                     if is_open == open {
                         return Ok(WaitReply::Menu { found: true, elapsed_ms: context.elapsed_ms() });
                     }
+                    failures.end();
                     last_error = None;
                 }
                 // A menu of an application that is gone is closed.
                 Err(error) if !open && error.code() == ErrorCode::AppNotFound => {
                     return Ok(WaitReply::Menu { found: true, elapsed_ms: context.elapsed_ms() });
                 }
-                Err(error) if is_passing(&error) => last_error = Some(error),
+                Err(error) if failures.may_pass(context.now(), &error) => last_error = Some(error),
                 Err(error) => return Err(error),
             }
             if !context.poll(MENU_POLL) {
-                let what = if open { "no menu is open" } else { "a menu is still open" };
+                let what = match (&last_error, open) {
+                    (Some(_), _) => "it could not be seen whether a menu is open",
+                    (None, true) => "no menu is open",
+                    (None, false) => "a menu is still open",
+                };
                 return Err(with_last(self.timeout_error(context, what).kind("deadline"), last_error.as_ref()));
             }
         }
@@ -435,6 +474,16 @@ impl Wait {
 }
 
 impl Predicate {
+    /// That it is not so.
+    fn negation(self, subject: &str) -> String {
+        match self {
+            Predicate::Exists => format!("{subject} is not there"),
+            Predicate::Value => format!("{subject} does not have this value"),
+            Predicate::Actionable(action) => format!("{subject} is not ready to {}", action.as_str()),
+            other => format!("{subject} is not {}", other.as_str()),
+        }
+    }
+
     const fn as_str(self) -> &'static str {
         match self {
             Predicate::Exists => "exists",

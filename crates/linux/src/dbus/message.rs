@@ -40,6 +40,10 @@ impl<'a> Writer<'a> {
         }
     }
 
+    pub(crate) fn bool(&mut self, value: bool) {
+        self.u32(u32::from(value));
+    }
+
     pub(crate) fn u32(&mut self, value: u32) {
         self.align(4);
         self.buffer.extend_from_slice(&value.to_le_bytes());

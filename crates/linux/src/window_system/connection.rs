@@ -4,10 +4,10 @@
 //! Ours carries the deadline of the call being made and gives up at it. The connection stays usable after a
 //! timeout: requests are numbered, so a late reply is recognised and dropped.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,14 +20,66 @@ use x11rb::rust_connection::{DefaultStream, PollMode, RustConnection, Stream};
 use x11rb::utils::RawFdContainer;
 
 use super::{Rectangle, Result, WindowId, WindowSystemError};
+use crate::signals::Deferred;
 
-/// A stream that gives up at a deadline.
+/// A stream that gives up at a deadline, and when a signal asks for the end while input is being sent.
 ///
 /// The `Cell` also keeps two threads from sharing one connection, which would share the deadline.
 pub(super) struct DeadlineStream {
     inner: DefaultStream,
     deadline: Cell<Instant>,
+    /// Signals that wait until the input that is being sent is over.
+    deferred: RefCell<Option<Deferred>>,
+    /// What is held is being released: a signal does not break that off.
+    is_cleaning: Cell<bool>,
 }
+
+impl DeadlineStream {
+    fn new(inner: DefaultStream, deadline: Instant) -> Self {
+        Self {
+            inner,
+            deadline: Cell::new(deadline),
+            deferred: RefCell::new(None),
+            is_cleaning: Cell::new(false),
+        }
+    }
+
+    /// Waits until the server can be talked to (`flags`; empty: just waits) or `until`. Whether it can be.
+    fn wait(&self, flags: PollFlags, until: Instant) -> io::Result<bool> {
+        let deferred = self.deferred.borrow();
+        let arrivals = deferred.as_ref().filter(|_| !self.is_cleaning.get()).and_then(Deferred::arrivals);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+            let mut descriptors = Vec::with_capacity(2);
+            descriptors.extend(arrivals.map(|arrivals| PollFd::from_borrowed_fd(arrivals, PollFlags::IN)));
+            if !flags.is_empty() {
+                descriptors.push(PollFd::from_borrowed_fd(self.inner.as_fd(), flags));
+            }
+            match poll(&mut descriptors, Some(&timeout)) {
+                Ok(0) => return Ok(false),
+                Ok(_) if arrivals.is_some() && !descriptors[0].revents().is_empty() => {
+                    return Err(io::Error::other(Interruption));
+                }
+                Ok(_) => return Ok(true),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+/// A signal asked for the end.
+#[derive(Debug)]
+struct Interruption;
+
+impl fmt::Display for Interruption {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a signal asked for the end")
+    }
+}
+
+impl std::error::Error for Interruption {}
 
 impl Stream for DeadlineStream {
     fn poll(&self, mode: PollMode) -> io::Result<()> {
@@ -38,17 +90,7 @@ impl Stream for DeadlineStream {
         if mode.writable() {
             flags |= PollFlags::OUT;
         }
-        loop {
-            let left = self.deadline.get().saturating_duration_since(Instant::now());
-            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-            let mut descriptors = [PollFd::from_borrowed_fd(self.inner.as_fd(), flags)];
-            match poll(&mut descriptors, Some(&timeout)) {
-                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-                Ok(_) => return Ok(()),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        }
+        if self.wait(flags, self.deadline.get())? { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
     }
 
     fn read(&self, buffer: &mut [u8], descriptors: &mut Vec<RawFdContainer>) -> io::Result<usize> {
@@ -182,7 +224,7 @@ impl X11 {
         let (auth_name, auth_data) =
             get_auth(family, &address, parsed.display).ok().flatten().unwrap_or_default();
         let screen_number = usize::from(parsed.screen);
-        let stream = DeadlineStream { inner, deadline: Cell::new(deadline) };
+        let stream = DeadlineStream::new(inner, deadline);
         let wire =
             RustConnection::connect_to_stream_with_auth_info(stream, screen_number, auth_name, auth_data)
                 .map_err(|error| match error {
@@ -201,6 +243,7 @@ impl X11 {
             Failure::Timeout => {
                 WindowSystemError::Timeout { doing: "connecting to the display server", started: false }
             }
+            Failure::Interrupted => failed(&Interruption),
             Failure::Lost(cause) | Failure::Refused(_, cause) => failed(&cause),
         })
     }
@@ -298,7 +341,27 @@ impl X11 {
 
     /// Sets the deadline of everything that follows on this connection.
     pub(super) fn begin(&self, deadline: Instant) {
+        self.wire.stream().is_cleaning.set(false);
+        self.set_deadline(deadline);
+    }
+
+    fn set_deadline(&self, deadline: Instant) {
         self.wire.stream().deadline.set(deadline);
+    }
+
+    /// The same for input: signals that end the process wait until the guard is dropped, which must outlive everything
+    /// that is held.
+    #[must_use]
+    pub(super) fn begin_input(&self, deadline: Instant) -> InputGuard<'_> {
+        self.begin(deadline);
+        *self.wire.stream().deferred.borrow_mut() = Some(Deferred::start());
+        InputGuard { server: self }
+    }
+
+    /// An error once a signal has asked for the end of the input that is being sent.
+    pub(super) fn check_interruption(&self) -> Outcome<()> {
+        self.wire.stream().wait(PollFlags::empty(), Instant::now())?;
+        Ok(())
     }
 
     /// The deadline of the call being made.
@@ -306,9 +369,11 @@ impl X11 {
         self.wire.stream().deadline.get()
     }
 
-    /// Time to release what is held, even when the caller's deadline has passed.
+    /// Time to release what is held, even when the caller's deadline has passed; given once for all that is held.
     pub(super) fn begin_cleanup(&self) {
-        self.begin(self.deadline().max(Instant::now() + CLEANUP_GRACE));
+        if !self.wire.stream().is_cleaning.replace(true) {
+            self.set_deadline(self.deadline().max(Instant::now() + CLEANUP_GRACE));
+        }
     }
 
     /// Waits until the server has processed everything sent so far.
@@ -322,7 +387,7 @@ impl X11 {
         if Instant::now() + duration > self.deadline() {
             return Err(Failure::Timeout);
         }
-        thread::sleep(duration);
+        self.wire.stream().wait(PollFlags::empty(), Instant::now() + duration)?;
         Ok(())
     }
 
@@ -337,9 +402,9 @@ impl X11 {
             if now >= until || now >= whole {
                 return Ok(None);
             }
-            self.begin(until.min(whole));
+            self.set_deadline(until.min(whole));
             let outcome = self.wire.stream().poll(PollMode::Readable);
-            self.begin(whole);
+            self.set_deadline(whole);
             match outcome {
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
                 other => other?,
@@ -381,10 +446,25 @@ impl Drop for X11 {
     }
 }
 
+/// Input is being sent, and signals wait, until this is dropped.
+pub(super) struct InputGuard<'connection> {
+    server: &'connection X11,
+}
+
+impl Drop for InputGuard<'_> {
+    fn drop(&mut self) {
+        // Taken first: the signal is delivered when it is dropped.
+        let deferred = self.server.wire.stream().deferred.borrow_mut().take();
+        drop(deferred);
+    }
+}
+
 /// What went wrong on the wire, before it is known what it means for the caller.
 #[derive(Debug)]
 pub(super) enum Failure {
     Timeout,
+    /// A signal asked for the end.
+    Interrupted,
     Lost(String),
     Refused(ErrorKind, String),
 }
@@ -396,6 +476,7 @@ impl Failure {
     pub(super) fn during(self, doing: &'static str) -> WindowSystemError {
         match self {
             Self::Timeout => WindowSystemError::Timeout { doing, started: false },
+            Self::Interrupted => WindowSystemError::Interrupted { doing },
             Self::Lost(cause) => WindowSystemError::Lost { cause },
             Self::Refused(_, cause) => WindowSystemError::Refused { doing, cause },
         }
@@ -420,6 +501,9 @@ impl Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
+        if matches!(error.get_ref(), Some(cause) if cause.is::<Interruption>()) {
+            return Self::Interrupted;
+        }
         if error.kind() == io::ErrorKind::TimedOut { Self::Timeout } else { Self::Lost(error.to_string()) }
     }
 }

@@ -214,7 +214,7 @@ impl X11 {
     /// # Errors
     /// `Unsupported` without XTEST, `Timeout`, `Lost`.
     pub fn button_down(&self, button: Button, deadline: Instant) -> Result<()> {
-        self.begin(deadline);
+        let _guard = self.begin_input(deadline);
         self.require_xtest()?;
         self.physical_button(button)
             .and_then(|number| self.fake(BUTTON_PRESS_EVENT, number).and_then(|()| self.sync()))
@@ -226,7 +226,7 @@ impl X11 {
     /// # Errors
     /// `Unsupported` without XTEST, `Timeout`, `Lost`.
     pub fn button_up(&self, button: Button, deadline: Instant) -> Result<()> {
-        self.begin(deadline);
+        let _guard = self.begin_input(deadline);
         self.require_xtest()?;
         self.physical_button(button)
             .and_then(|number| self.fake(BUTTON_RELEASE_EVENT, number).and_then(|()| self.sync()))
@@ -248,7 +248,7 @@ impl X11 {
         modifiers: &[Keysym],
         deadline: Instant,
     ) -> Result<()> {
-        self.begin(deadline);
+        let _guard = self.begin_input(deadline);
         self.require_xtest()?;
         if !(1..=MAXIMUM_CLICKS).contains(&count) {
             return Err(WindowSystemError::InvalidArgument { what: format!("click count {count}") });
@@ -285,7 +285,7 @@ impl X11 {
         modifiers: &[Keysym],
         deadline: Instant,
     ) -> Result<()> {
-        self.begin(deadline);
+        let _guard = self.begin_input(deadline);
         self.require_xtest()?;
         let doing = "turning the wheel";
         let steps = [
@@ -322,9 +322,9 @@ impl X11 {
     /// When it breaks off, the pointer goes back to where it began and the button is released there.
     ///
     /// # Errors
-    /// As [`click`](Self::click). When the drag does not fit before the deadline: `Timeout`, nothing sent.
+    /// As [`click`](Self::click). When the drag does not fit before the deadline: `TooLate`, nothing sent.
     pub fn drag(&self, drag: &Drag, deadline: Instant) -> Result<()> {
-        self.begin(deadline);
+        let _guard = self.begin_input(deadline);
         self.require_xtest()?;
         let doing = "dragging";
         self.require_time(drag.total(), doing)?;
@@ -374,7 +374,7 @@ impl X11 {
     /// # Errors
     /// `NoSuchKey`, `Unsupported` without XTEST, `Timeout` with `started`, `Lost`.
     pub fn press_chord(&self, modifiers: &[Keysym], key: Keysym, deadline: Instant) -> Result<()> {
-        self.begin(deadline);
+        let _guard = self.begin_input(deadline);
         self.require_xtest()?;
         let doing = "pressing a key";
         let neutral = Neutral::start(self).map_err(|failure| failure.during(doing))?;
@@ -435,7 +435,7 @@ impl X11 {
         options: TypingOptions,
         deadline: Instant,
     ) -> std::result::Result<usize, TypingError> {
-        self.begin(deadline);
+        let _guard = self.begin_input(deadline);
         let early = |cause| TypingError { sent: 0, cause };
         self.require_xtest().map_err(early)?;
         // Both a lone carriage return and one with a newline are one Return.
@@ -484,7 +484,7 @@ impl X11 {
                 return Err(Failure::Timeout);
             }
             if stroke.modifiers != modifiers {
-                held.release()?;
+                held.release_soon()?;
                 held = Press::keys(self, &keymap.keys_for(stroke.modifiers))?;
                 modifiers = stroke.modifiers;
             }
@@ -564,10 +564,11 @@ impl X11 {
         if Instant::now() + needed <= self.deadline() {
             return Ok(());
         }
-        Err(WindowSystemError::Timeout { doing, started: false })
+        Err(WindowSystemError::TooLate { doing, needed })
     }
 
     fn fake(&self, kind: u8, detail: u8) -> Outcome<()> {
+        self.check_interruption()?;
         self.wire.xtest_fake_input(kind, detail, 0, x11rb::NONE, 0, 0, 0)?;
         Ok(())
     }
@@ -810,21 +811,32 @@ impl<'connection> Press<'connection> {
         Ok(press)
     }
 
-    /// Releases, and says whether that went out.
+    /// Releases, and waits until the server has done so: requests that are still on their way when the process ends are
+    /// dropped with its connection, and nobody else would release what is down.
     fn release(mut self) -> Outcome<()> {
+        self.release_now()?;
+        self.server.sync()
+    }
+
+    /// Releases keys in the middle of a text; what follows them waits for the server.
+    fn release_soon(mut self) -> Outcome<()> {
         self.release_now()
     }
 
+    /// Noted as released only once that has left us; releasing a second time does no harm.
     fn release_now(&mut self) -> Outcome<()> {
-        if let Some(origin) = self.origin.take() {
+        if let Some(origin) = self.origin {
             self.server.motion(origin)?;
+            self.origin = None;
         }
-        if let Some(number) = self.button.take() {
+        if let Some(number) = self.button {
             self.server.fake(BUTTON_RELEASE_EVENT, number)?;
             self.server.sync()?;
+            self.button = None;
         }
-        while let Some(key) = self.keys.pop() {
-            self.server.fake(KEY_RELEASE_EVENT, key)?;
+        while let Some(key) = self.keys.last() {
+            self.server.fake(KEY_RELEASE_EVENT, *key)?;
+            self.keys.pop();
         }
         Ok(())
     }
@@ -836,8 +848,7 @@ impl Drop for Press<'_> {
             return;
         }
         self.server.begin_cleanup();
-        let _ = self.release_now();
-        let _ = self.server.wire.flush();
+        let _ = self.release_now().and_then(|()| self.server.sync());
     }
 }
 
@@ -881,11 +892,12 @@ impl<'connection> Neutral<'connection> {
 
 impl Drop for Neutral<'_> {
     fn drop(&mut self) {
+        self.server.begin_cleanup();
         if self.locked != 0 {
-            self.server.begin_cleanup();
             let _ = lock(self.server, self.locked, self.locked, 0);
         }
-        let _ = self.server.wire.flush();
+        // Not only sent: what the server has not read when the process ends is lost, released keys included.
+        let _ = self.server.sync();
     }
 }
 

@@ -16,6 +16,7 @@ mod keymap;
 mod windows;
 
 use std::fmt;
+use std::time::Duration;
 
 pub use capture::{Capture, Image, encode_png};
 pub use connection::X11;
@@ -128,6 +129,18 @@ pub enum WindowSystemError {
         /// Whether input may have reached an application already.
         started: bool,
     },
+    /// A call of its own length would not be over at the deadline. Nothing was sent.
+    TooLate {
+        /// What was to be done.
+        doing: &'static str,
+        /// How long it takes.
+        needed: Duration,
+    },
+    /// A signal asked for the end. Input may have been sent; what was held is released.
+    Interrupted {
+        /// What was being done.
+        doing: &'static str,
+    },
     /// The connection broke: the server ended or cut us off.
     Lost {
         /// What the operating system said.
@@ -195,11 +208,25 @@ impl fmt::Display for WindowSystemError {
         match self {
             Self::Connect { display, cause } => write!(formatter, "display {display:?}: {cause}"),
             Self::Timeout { doing, started: false } => {
-                write!(formatter, "deadline passed while {doing}; no input was sent")
+                write!(
+                    formatter,
+                    "the display server was not done in time: deadline passed while {doing}; no input was sent"
+                )
             }
             Self::Timeout { doing, started: true } => {
-                write!(formatter, "deadline passed while {doing}; input had been sent")
+                write!(
+                    formatter,
+                    "the display server was not done in time: deadline passed while {doing}; input had been sent"
+                )
             }
+            Self::TooLate { doing, needed } => {
+                write!(
+                    formatter,
+                    "{doing} takes {} ms, more than is left; no input was sent",
+                    needed.as_millis()
+                )
+            }
+            Self::Interrupted { doing } => write!(formatter, "a signal ended {doing}"),
             Self::Lost { cause } => write!(formatter, "connection to the display server lost: {cause}"),
             Self::Gone { window } => write!(formatter, "window {window} does not exist any more"),
             Self::NotViewable { window } => {

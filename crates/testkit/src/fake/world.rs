@@ -77,6 +77,7 @@ impl FakeApp {
             presentation: Some(Presentation::Foreground),
             toolkit: Some("fake".to_owned()),
             handle: Some(Handle::new(format!("app/{}", self.pid))),
+            accessible: Some(true),
         }
     }
 }
@@ -104,6 +105,8 @@ pub(crate) struct Live {
     pub(crate) parent: Option<Handle>,
     pub(crate) children: Vec<Handle>,
     pub(crate) effect: Effect,
+    pub(crate) caret: Option<u32>,
+    pub(crate) selection: Option<(u32, u32)>,
     on_activate: Option<Change>,
     menu: Vec<Widget>,
     pub(crate) virtual_total: Option<u32>,
@@ -271,6 +274,7 @@ impl World {
             visible: Some(!window.is_minimized),
             is_modal: window.is_modal,
             handle: Some(window.root.clone()),
+            accessible: Some(true),
         }
     }
 
@@ -389,6 +393,8 @@ impl World {
             node,
             app,
             parent,
+            caret: None,
+            selection: None,
             children: Vec::new(),
             effect: widget.effect,
             on_activate: widget.on_activate,
@@ -714,6 +720,15 @@ impl World {
                 let is_replaced = std::mem::take(&mut self.is_all_selected);
                 let before = if is_replaced { String::new() } else { before };
                 self.write(handle, before + mangled.unwrap_or(text));
+            }
+            Operation::SetCaret(offset) => self.live_mut(handle).caret = Some(*offset),
+            Operation::SelectText(start, end) => self.live_mut(handle).selection = Some((*start, *end)),
+            Operation::ReplaceText { start, end, text } => {
+                let before = self.live(handle).and_then(|live| live.node.value.clone()).unwrap_or_default();
+                let head = before.chars().take(*start as usize);
+                let tail = before.chars().skip(*end as usize);
+                let after = head.chain(mangled.unwrap_or(text).chars()).chain(tail).collect();
+                self.write(handle, after);
             }
             Operation::SetNumber(number) => {
                 let number = mangled.and_then(|text| text.parse().ok()).unwrap_or(*number);
