@@ -156,6 +156,46 @@ mod opening {
             opens_and_closes(&app, &cli, &target, &|| look::one(app.name(), "11", "Color").is("expanded"));
         }
 
+        /// The menu of a button is in no tree: "no menu is open" was said while the screen showed it.
+        fn menu_of_a_qt_button_is_read_chosen_from_and_closed(desktop: &Desktop) {
+            let app = desktop.qt6("controls");
+            let cli = desktop.cli();
+            let more = cli.find(app.name(), "menubutton", "More");
+            let menus = || app.log_lines().iter().filter(|line| *line == "menu shown").count();
+            opens_and_closes(&app, &cli, &more, &|| shows_popup(desktop));
+            assert_eq!(menus(), 1, "{}", app.log());
+            cli.ok(&["click", &more]);
+            cli.ok(&["wait", "--menu", "--app", app.name(), "--timeout", "3000"]);
+            let listed = cli.ok(&["list-surfaces", "--app", app.name()]);
+            assert_eq!(listed["surfaces"][0]["type"], "menu", "{listed:#}");
+            assert_eq!(listed["surfaces"][0]["item_count"], 2, "{listed:#}");
+            let menu = tree(&cli, &app, &["--surface", "menu"]);
+            let alpha = find_nodes(&menu, "menuitem", "Alpha");
+            assert_eq!(alpha.len(), 1, "{}", outline(&menu));
+            cli.ok(&["click", &ref_of(alpha[0])]);
+            app.wait_log("menu Alpha");
+            wait_until("the menu to close", SOON, || !shows_popup(desktop));
+            cli.ok(&["wait", "--menu-closed", "--app", app.name(), "--timeout", "3000"]);
+            for more_arguments in [&[][..], &["--headed"]] {
+                let before = app.effects().len();
+                cli.ok(&[&["select", &more, "Beta"], more_arguments].concat());
+                wait_until("Beta", SOON, || app.effects().len() > before);
+                assert_eq!(app.effects().last().map(String::as_str), Some("menu Beta"));
+                wait_until("the menu to close", SOON, || !shows_popup(desktop));
+            }
+            // What is not there is told with what is, and nothing is left open.
+            let error = cli.fails(&["select", &more, "Gamma"]);
+            assert_eq!(error["details"]["items"], serde_json::json!(["Alpha", "Beta"]), "{error:#}");
+            assert!(error["details"]["left_open"].is_null(), "{error:#}");
+            wait_until("the menu to close", SOON, || !shows_popup(desktop));
+            // A pointer reaches its items too.
+            cli.ok(&["click", &more, "--headed"]);
+            let menu = tree(&cli, &app, &["--surface", "menu"]);
+            cli.ok(&["click", &ref_of(find_nodes(&menu, "menuitem", "Alpha")[0]), "--headed"]);
+            wait_until("the menu to close", SOON, || !shows_popup(desktop));
+            assert_eq!(app.effects().last().map(String::as_str), Some("menu Alpha"));
+        }
+
         /// The check box offers nothing headless, and nothing has to be offered for what is so already.
         fn check_of_what_is_checked_is_skipped_on_gtk4(desktop: &Desktop) {
             let app = desktop.gtk4("controls");

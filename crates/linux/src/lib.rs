@@ -10,6 +10,7 @@ mod map;
 mod platform;
 mod popups;
 pub mod process;
+mod qt_menus;
 mod sheet;
 mod signals;
 mod start;

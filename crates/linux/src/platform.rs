@@ -26,7 +26,7 @@ use crate::bus::{
     send_get, send_plain, states, variant_string,
 };
 use crate::dbus::{Call, Connection, Failure};
-use crate::map::{Toolkit, role, state};
+use crate::map::{self, Toolkit, role, state};
 use crate::popups::{self, Popovers, PopupWindow};
 use crate::text::Units;
 use crate::tree::{Manner, Single, Survey, is_told_by_label, opens_by_inner_button};
@@ -1153,6 +1153,12 @@ impl Platform for Linux {
 
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed> {
         let target = Object::from_handle(target)?;
+        let known = self.known(&target.bus, deadline)?;
+        if known.toolkit == Toolkit::Qt
+            && let Some(done) = self.perform_on_qt_menu(&target, operation, known.pid, deadline)?
+        {
+            return Ok(done);
+        }
         self.act(&target, deadline, |actor| actor.perform(&target, operation))
     }
 
@@ -1294,6 +1300,57 @@ impl Platform for Linux {
 }
 
 impl Linux {
+    /// What has to be done otherwise because a menu of Qt does not close by what is done in it or to its button; `None`: nothing.
+    fn perform_on_qt_menu(
+        &self,
+        target: &Object,
+        operation: &Operation,
+        pid: u32,
+        deadline: Deadline,
+    ) -> Result<Option<Performed>> {
+        let is_meant =
+            matches!(operation, Operation::Activate | Operation::Select | Operation::SetExpanded(false));
+        if !is_meant {
+            return Ok(None);
+        }
+        let menus = self.menu_windows(pid, deadline)?;
+        if menus.is_empty() {
+            return Ok(None);
+        }
+        let live = self.act(target, deadline, |actor| actor.look(target))?;
+        match (operation, live.role) {
+            (Operation::SetExpanded(_), role::PUSH_BUTTON | role::TOGGLE_BUTTON) => {
+                self.close_menus(&menus, deadline)?;
+                let native = "WM_DELETE_WINDOW".to_owned();
+                Ok(Some(Performed::Done { label: "collapse", native }))
+            }
+            // One that opens a further menu goes on.
+            (Operation::Activate | Operation::Select, role::MENU_ITEM)
+                if map::own_menu_action(&live.actions).is_none() =>
+            {
+                let done = self.act(target, deadline, |actor| actor.perform(target, operation))?;
+                if matches!(done, Performed::Done { .. }) {
+                    let left = self.menu_windows(pid, deadline)?;
+                    self.close_menus(&left, deadline)?;
+                }
+                Ok(Some(done))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Closes menus, innermost first, each as its window is closed.
+    fn close_menus(&self, menus: &[WindowId], deadline: Deadline) -> Result<()> {
+        let display = self.need_display(deadline)?;
+        for menu in menus {
+            match display.close_popup(*menu, deadline.at()) {
+                Ok(()) | Err(WindowSystemError::Gone { .. }) => {}
+                Err(error) => return Err(screen_error(&error)),
+            }
+        }
+        Ok(())
+    }
+
     /// Whether Firefox shows the list of a select of the page. It is a combo box of the window's own, beside everything else,
     /// and the select itself only has the focus.
     fn has_open_list(&self, window: &Window, deadline: Deadline) -> Result<bool> {

@@ -3,14 +3,18 @@
 //! The window system says cheaply whether anything transient is open; only then, or when a kind is asked for that it
 //! does not know (a popover drawn inside its window, a menu bar), are the trees of the application read.
 
+use std::collections::BTreeSet;
+
 use agent_desktop_core::platform::{App, Limits, Surface, SurfaceKind};
+use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{NodeId, Tree};
 use agent_desktop_core::{Deadline, Result};
 
-use crate::bus::Registered;
+use crate::bus::{Object, Registered};
 use crate::map::{Toolkit, role, state};
 use crate::platform::{Candidate, Linux, silence};
+use crate::qt_menus::{number_of, unreadable};
 use crate::tree::{Manner, Survey, Surveyed};
 use crate::window_system::WindowKind;
 
@@ -45,8 +49,12 @@ impl Linux {
             let windows = self.accessible_windows(application, deadline)?;
             surfaces.extend(windows.iter().filter_map(dialog));
             if self.may_have_popups(application.pid, kind, deadline)? {
+                let mut seen = Seen::default();
                 for window in &windows {
-                    self.look_inside(application, window, &mut surfaces, deadline)?;
+                    self.look_inside(application, window, &mut surfaces, &mut seen, deadline)?;
+                }
+                if application.toolkit() == Toolkit::Qt {
+                    self.add_unlisted_menus(application, &seen, &mut surfaces, deadline)?;
                 }
             }
         }
@@ -86,6 +94,7 @@ impl Linux {
         application: &Registered,
         window: &Candidate,
         surfaces: &mut Vec<Surface>,
+        seen: &mut Seen,
         deadline: Deadline,
     ) -> Result<()> {
         let owner = window.object.bus.clone();
@@ -104,6 +113,14 @@ impl Linux {
             }
             survey.tree(window.object.clone(), false)
         })?;
+        for (_, node) in surveyed.tree.iter() {
+            if let Ok(object) = Object::from_handle(&node.handle) {
+                seen.numbers.extend(number_of(&object.path));
+            }
+            if node.role == Role::MenuButton && node.states.has(State::Expanded) {
+                seen.opener = Some(node.name.clone());
+            }
+        }
         for id in 0..surveyed.tree.len() as NodeId {
             let kind = match surveyed.natives[id as usize] {
                 role::MENU_BAR => "menubar",
@@ -126,6 +143,50 @@ impl Linux {
                 title: node.name.clone().or_else(|| opener_name(&surveyed.tree, id)),
                 item_count: (items > 0).then_some(items as u32),
                 handle: node.handle.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What was met while looking for what is open.
+#[derive(Default)]
+struct Seen {
+    /// Numbers of objects of Qt.
+    numbers: BTreeSet<u32>,
+    /// The name of a button whose menu is open, if there is such a button.
+    opener: Option<Option<String>>,
+}
+
+impl Linux {
+    /// Adds the open menus of Qt that are in no tree.
+    ///
+    /// # Errors
+    /// `ACTION_NOT_SUPPORTED` when the screen shows a menu and nothing is known of it.
+    fn add_unlisted_menus(
+        &self,
+        application: &Registered,
+        seen: &Seen,
+        surfaces: &mut Vec<Surface>,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let is_known = surfaces.iter().any(|surface| matches!(surface.kind, "menu" | "context_menu"));
+        if is_known || self.menu_windows(application.pid, deadline)?.is_empty() {
+            return Ok(());
+        }
+        let owner = &application.root.bus;
+        let menus = self.unlisted_menus(owner, &seen.numbers, deadline)?;
+        if menus.is_empty() && !self.menu_windows(application.pid, deadline)?.is_empty() {
+            return Err(unreadable());
+        }
+        for menu in menus {
+            let items = self.children(&menu, deadline)?.iter().filter(|child| is_item(child.role)).count();
+            surfaces.push(Surface {
+                id: String::new(),
+                kind: if seen.opener.is_some() { "menu" } else { "context_menu" },
+                title: seen.opener.clone().flatten(),
+                item_count: (items > 0).then_some(items as u32),
+                handle: menu.handle(),
             });
         }
         Ok(())
