@@ -219,3 +219,69 @@ mod opening {
 <label>Color <select><option>Red<option>Green<option>Blue</select></label>
 <label>Other <select><option>One<option>Two</select></label>";
 }
+
+/// Questions that a browser asks inside its window.
+mod questions {
+    use super::*;
+
+    const PAGE: &str = r#"<!doctype html><html lang=en><meta charset=utf-8><title>Start</title><h1>Questions</h1>
+<button onclick="document.title='asking';alert('Careful');document.title='answered'">Ask</button>
+<button onclick="document.title='sent'">Send</button>
+<label><input type=checkbox onchange="document.title='checked'">Agree</label>
+<label>Fixed <input readonly value=fixed></label> <label>Off <input disabled readonly value=off></label>"#;
+
+    fn a_question_covers_the_page(desktop: &Desktop, app: &App) {
+        let cli = desktop.cli();
+        let [ask, send] = ["Ask", "Send"].map(|name| cli.find(app.name(), "button", name));
+        let agree = cli.find(app.name(), "checkbox", "Agree");
+        let done = cli.ok(&["click", &ask]);
+        app.wait_title(desktop, "asking");
+        wait_until("the question", SOON, || {
+            look::find(app.name(), Some("29"), Some("Careful")).len()
+                + look::find(app.name(), Some("116"), Some("Careful")).len()
+                > 0
+        });
+        let listed = cli.ok(&["list-surfaces", "--app", app.name()]);
+        assert_eq!(listed["surfaces"].as_array().map(Vec::len), Some(1), "{listed:#}\n{done:#}");
+        assert_eq!(listed["surfaces"][0]["type"], "sheet", "{listed:#}");
+        for command in [&["click", &send][..], &["click", &send, "--headed"], &["check", &agree]] {
+            let error = cli.fails(&[command, &["--timeout-ms", "700"]].concat());
+            assert_eq!(error["disposition"]["delivery"], "not_delivered", "{error:#}");
+            assert!(error["message"].to_string().contains("covered by dialog"), "{error:#}");
+        }
+        assert!(app.title(desktop).contains("asking"), "{}", app.title(desktop));
+        let dialog = tree(&cli, app, &["--surface", "sheet"]);
+        assert_eq!(dialog["role"], "dialog", "{}", outline(&dialog));
+        let ok = find_nodes(&dialog, "button", "OK");
+        assert_eq!(ok.len(), 1, "{}", outline(&dialog));
+        cli.ok(&["click", &ref_of(ok[0])]);
+        app.wait_title(desktop, "answered");
+        cli.ok(&["click", &send]);
+        app.wait_title(desktop, "sent");
+        cli.ok(&["check", &agree]);
+        app.wait_title(desktop, "checked");
+        let listed = cli.ok(&["list-surfaces", "--app", app.name()]);
+        assert_eq!(listed["surfaces"].as_array().map(Vec::len), Some(0), "{listed:#}");
+    }
+
+    desktop_test! {
+        fn question_of_chromium_covers_its_page(desktop: &Desktop) {
+            let app = desktop.chromium(&desktop.file("questions.html", PAGE));
+            a_question_covers_the_page(desktop, &app);
+            // Chromium takes "enabled" away from what can only be read.
+            let cli = desktop.cli();
+            let fixed = cli.find(app.name(), "textfield", "Fixed");
+            assert_eq!(cli.ok(&["is", &fixed, "--property", "enabled"])["result"], true);
+            let error = cli.fails(&["set-value", &fixed, "x", "--headed", "--timeout-ms", "500"]);
+            assert!(error["message"].to_string().contains("read-only"), "{error:#}");
+            cli.ok(&["click", &fixed, "--headed"]);
+            let off = cli.find(app.name(), "textfield", "Off");
+            assert_eq!(cli.ok(&["is", &off, "--property", "enabled"])["result"], false);
+        }
+
+        fn question_of_firefox_covers_its_page(desktop: &Desktop) {
+            let app = desktop.firefox(&desktop.file("questions.html", PAGE));
+            a_question_covers_the_page(desktop, &app);
+        }
+    }
+}

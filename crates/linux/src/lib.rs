@@ -1,6 +1,7 @@
 //! agent-desktop on Linux: applications through AT-SPI, windows, input and pictures through X11.
 
 mod act;
+mod browser_dialogs;
 mod bus;
 mod dbus;
 pub mod desktop_entry;

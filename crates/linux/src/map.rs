@@ -311,6 +311,19 @@ pub(crate) fn role_of(facts: &NativeFacts<'_>) -> Role {
     }
 }
 
+/// The role of a panel that Firefox calls a dialog only among its attributes: an alert of a page.
+pub(crate) fn dialog_role(number: u32, toolkit: Toolkit, attributes: &[(String, String)]) -> Option<Role> {
+    if toolkit != Toolkit::Gecko || number != role::PANEL {
+        return None;
+    }
+    let (_, roles) = attributes.iter().find(|(name, _)| name == "xml-roles")?;
+    roles.split_whitespace().find_map(|word| match word {
+        "dialog" => Some(Role::Dialog),
+        "alertdialog" => Some(Role::AlertDialog),
+        _ => None,
+    })
+}
+
 /// Our states for an object. `offscreen` is derived later, from bounds.
 pub(crate) fn states_of(facts: &NativeFacts<'_>, our_role: Role) -> States {
     let mut states = States::NONE;
@@ -357,7 +370,11 @@ pub(crate) fn states_of(facts: &NativeFacts<'_>, our_role: Role) -> States {
     states.set(State::Hidden, is_hidden(native, facts.toolkit));
     let can_be_disabled = our_role.is_interactive() || facts.interfaces.has(Interfaces::ACTION);
     // GTK 4 never sets ENABLED, GTK 3 takes it from half-checked boxes: only the absence of both says something.
-    states.set(State::Disabled, can_be_disabled && native & (state::ENABLED | state::SENSITIVE) == 0);
+    // Chromium takes both away from a field that can only be read; what is really disabled cannot have the focus either.
+    let is_only_fixed = facts.toolkit == Toolkit::Chromium
+        && native & (state::READ_ONLY | state::FOCUSABLE) == state::READ_ONLY | state::FOCUSABLE;
+    let is_off = native & (state::ENABLED | state::SENSITIVE) == 0 && !is_only_fixed;
+    states.set(State::Disabled, can_be_disabled && is_off);
     let is_field = matches!(our_role, Role::TextField | Role::Incrementor);
     let is_fixed = native & state::READ_ONLY != 0 || native & state::EDITABLE == 0;
     states.set(State::ReadOnly, is_field && is_fixed);

@@ -1151,6 +1151,14 @@ impl Platform for Linux {
         self.act(&target, deadline, |actor| actor.read_text(&target, actor.units, query))
     }
 
+    fn dialog_over(&self, target: &Handle, window: &Window, deadline: Deadline) -> Result<Option<Hit>> {
+        let toolkit = self.known(&Object::from_handle(target)?.bus, deadline)?.toolkit;
+        if !matches!(toolkit, Toolkit::Chromium | Toolkit::Gecko) {
+            return Ok(None);
+        }
+        self.browser_dialog_over(target, window, toolkit, deadline)
+    }
+
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed> {
         let target = Object::from_handle(target)?;
         let known = self.known(&target.bus, deadline)?;

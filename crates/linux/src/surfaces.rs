@@ -11,7 +11,7 @@ use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{NodeId, Tree};
 use agent_desktop_core::{Deadline, Result};
 
-use crate::bus::{Object, Registered};
+use crate::bus::{ACCESSIBLE, Object, Registered, send_get, variant_string};
 use crate::map::{Toolkit, role, state};
 use crate::platform::{Candidate, Linux, silence};
 use crate::qt_menus::{number_of, unreadable};
@@ -48,6 +48,11 @@ impl Linux {
             }
             let windows = self.accessible_windows(application, deadline)?;
             surfaces.extend(windows.iter().filter_map(dialog));
+            if matches!(kind, None | Some(SurfaceKind::Sheet | SurfaceKind::Alert)) {
+                for window in &windows {
+                    self.add_browser_dialogs(application, window, &mut surfaces, deadline)?;
+                }
+            }
             if self.may_have_popups(application.pid, kind, deadline)? {
                 let mut seen = Seen::default();
                 for window in &windows {
@@ -159,6 +164,36 @@ struct Seen {
 }
 
 impl Linux {
+    /// Adds the questions that a browser asks inside its window.
+    fn add_browser_dialogs(
+        &self,
+        application: &Registered,
+        window: &Candidate,
+        surfaces: &mut Vec<Surface>,
+        deadline: Deadline,
+    ) -> Result<()> {
+        for dialog in self.browser_dialogs(&window.object, application.toolkit(), deadline)? {
+            let handle = dialog.object.handle();
+            surfaces.push(Surface {
+                id: String::new(),
+                kind: if dialog.is_alert { "alert" } else { "sheet" },
+                title: self.name_of(&dialog.object, deadline)?,
+                item_count: None,
+                handle,
+            });
+        }
+        Ok(())
+    }
+
+    fn name_of(&self, object: &Object, deadline: Deadline) -> Result<Option<String>> {
+        self.with_bus(deadline, |bus| {
+            let serial = send_get(&mut bus.connection, object, ACCESSIBLE, "Name");
+            let name =
+                bus.connection.wait(serial, deadline.at()).and_then(|message| variant_string(&message));
+            Ok(name.ok().filter(|name| !name.is_empty()))
+        })
+    }
+
     /// Adds the open menus of Qt that are in no tree.
     ///
     /// # Errors

@@ -741,6 +741,13 @@ impl<'a> Survey<'a> {
         {
             asks.push(Ask::Attributes);
         }
+        // The questions of Firefox are panels in a frame beside the page.
+        let may_be_dialog = toolkit == Toolkit::Gecko
+            && number == role::PANEL
+            && (everything || item.parent.is_none_or(|parent| self.is_internal_frame(parent)));
+        if may_be_dialog {
+            asks.push(Ask::Attributes);
+        }
         if is_control && !has_name && toolkit != Toolkit::Gtk4 {
             asks.push(Ask::Relations);
         }
@@ -1051,7 +1058,10 @@ impl<'a> Survey<'a> {
                 while body.more(end) {
                     body.structure()?;
                     let (name, value) = (body.string()?, body.string()?);
-                    if matches!(name.as_ref(), "id" | "placeholder-text" | "placeholder" | "level") {
+                    if matches!(
+                        name.as_ref(),
+                        "id" | "placeholder-text" | "placeholder" | "level" | "xml-roles"
+                    ) {
                         self.items[at].attributes.push((name.into_owned(), bounded(value.into_owned())));
                     }
                 }
@@ -1331,12 +1341,18 @@ impl<'a> Survey<'a> {
     fn node(&self, id: u32) -> Node {
         let item = &self.items[id as usize];
         let facts = self.facts(item);
-        let our_role = map::role_of(&facts);
+        let our_role = match map::dialog_role(facts.role, self.manner.toolkit, &item.attributes) {
+            Some(dialog) => dialog,
+            None => map::role_of(&facts),
+        };
         let mut node = Node::new(our_role, item.object.handle());
         if our_role == Role::Unknown {
             node.native_role = Some(map::native_role_name(facts.role));
         }
         node.states = map::states_of(&facts, our_role);
+        if facts.role == role::PANEL && our_role != Role::Group {
+            node.states.insert(State::Modal);
+        }
         if facts.role == role::COMBO_BOX && self.shows_menu(item) {
             node.states.insert(State::Expanded);
         }
@@ -1384,6 +1400,10 @@ impl<'a> Survey<'a> {
             node.name = self.fallback_name(id, &mut node.clone());
         }
         node
+    }
+
+    fn is_internal_frame(&self, id: u32) -> bool {
+        self.items[id as usize].role == Some(role::INTERNAL_FRAME)
     }
 
     /// Whether the menu of a combo box of GTK 3 is open. The box itself does not say.
