@@ -319,9 +319,8 @@ impl Action {
                 Requirements { any_of: &[Capability::Expand], may_open_surface: true, ..SWITCHED }
             }
             Action::Collapse => Requirements { any_of: &[Capability::Collapse], ..SWITCHED },
-            Action::Scroll => {
-                Requirements { any_of: &[Capability::Scroll], scrolls_into_view: false, ..SWITCHED }
-            }
+            // What scrolls is the element or something around it, which only acting finds out.
+            Action::Scroll => Requirements { scrolls_into_view: false, ..SWITCHED },
             Action::ScrollTo => Requirements { stable: true, ..NOTHING },
             Action::PressKey => Requirements { may_open_surface: true, ..NOTHING },
             Action::KeyDown | Action::KeyUp => NOTHING,

@@ -47,7 +47,8 @@ pub fn has_semantic_route(action: Action, role: Role, capabilities: Capabilities
             capabilities.has(Capability::Toggle)
                 || (capabilities.has(Capability::Click) && role.is_toggleable())
         }
-        Action::ScrollTo
+        Action::Scroll
+        | Action::ScrollTo
         | Action::PressKey
         | Action::KeyDown
         | Action::KeyUp

@@ -592,6 +592,10 @@ pub trait Platform: Clock {
     /// Who would receive a click at `point` meant for `target`.
     fn hit_test(&self, target: &Handle, window: &Window, point: Point, deadline: Deadline) -> Result<Hit>;
 
+    /// The dialog, drawn inside the window, that keeps people from using `target`: browsers ask their questions so. A dialog
+    /// that is a window says so itself ([`Window::is_modal`]).
+    fn dialog_over(&self, target: &Handle, window: &Window, deadline: Deadline) -> Result<Option<Hit>>;
+
     /// Carries out one semantic operation, once.
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed>;
     /// Sends physical input, once. Returns how many characters were sent, for text.

@@ -312,6 +312,9 @@ impl Platform for Fake {
     fn hit_test(&self, _: &Handle, _: &Window, _: Point, _: Deadline) -> Result<Hit> {
         Ok(Hit::Target)
     }
+    fn dialog_over(&self, _: &Handle, _: &Window, _: Deadline) -> Result<Option<Hit>> {
+        Ok(None)
+    }
     fn perform(&self, _: &Handle, _: &Operation, _: Deadline) -> Result<Performed> {
         self.call()?;
         self.trigger(&self.on_perform);

@@ -83,6 +83,9 @@ impl Platform for Unavailable {
     fn hit_test(&self, _: &Handle, _: &Window, _: Point, _: Deadline) -> Result<Hit> {
         refuse()
     }
+    fn dialog_over(&self, _: &Handle, _: &Window, _: Deadline) -> Result<Option<Hit>> {
+        refuse()
+    }
     fn perform(&self, _: &Handle, _: &Operation, _: Deadline) -> Result<Performed> {
         refuse()
     }

@@ -528,9 +528,14 @@ impl Actor<'_> {
         if live.role == SCROLL_BAR && live.states & wanted != 0 {
             return Ok(Some((target.clone(), live.parent.clone().unwrap_or_else(|| target.clone()))));
         }
-        let mut area = Some(target.clone());
+        let mut area = Some((target.clone(), live.states));
         for _ in 0..=ANCESTORS {
-            let Some(here) = area else { break };
+            let Some((here, native)) = area else { break };
+            if native & state::MANAGES_DESCENDANTS != 0 && self.child_count(&here)? > MOST_SIBLINGS {
+                // A sheet lists billions of cells and no bar among them.
+                area = self.above(&here)?;
+                continue;
+            }
             let serial = send_plain(self.connection, &here, ACCESSIBLE, "GetChildren");
             let children = self
                 .connection
@@ -558,9 +563,24 @@ impl Actor<'_> {
                 }
                 return Ok(Some((bar, here)));
             }
-            area = self.glance(&here)?.and_then(|live| live.parent);
+            area = self.above(&here)?;
         }
         Ok(None)
+    }
+
+    /// The parent of an object, with its states.
+    fn above(&mut self, object: &Object) -> Result<Option<(Object, u64)>> {
+        let Some(parent) = self.glance(object)?.and_then(|live| live.parent) else { return Ok(None) };
+        Ok(self.glance(&parent)?.map(|live| (parent, live.states)))
+    }
+
+    fn child_count(&mut self, object: &Object) -> Result<usize> {
+        let serial = send_get(self.connection, object, ACCESSIBLE, "ChildCount");
+        match self.connection.wait(serial, self.deadline.at()).and_then(|message| variant_number(&message)) {
+            Ok(count) => Ok(count.max(0.0) as usize),
+            Err(Failure::Timeout) => Err(before(&Failure::Timeout, "how much is inside")),
+            Err(_) => Ok(0),
+        }
     }
 
     fn first_child(&mut self, parent: &Object) -> Result<Option<Object>> {

@@ -1,6 +1,7 @@
 //! agent-desktop on Linux: applications through AT-SPI, windows, input and pictures through X11.
 
 mod act;
+mod browser_dialogs;
 mod bus;
 pub mod clipboard;
 mod dbus;
@@ -11,6 +12,7 @@ mod map;
 mod platform;
 mod popups;
 pub mod process;
+mod qt_menus;
 mod sheet;
 mod signals;
 mod start;

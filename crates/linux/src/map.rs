@@ -311,6 +311,19 @@ pub(crate) fn role_of(facts: &NativeFacts<'_>) -> Role {
     }
 }
 
+/// The role of a panel that Firefox calls a dialog only among its attributes: an alert of a page.
+pub(crate) fn dialog_role(number: u32, toolkit: Toolkit, attributes: &[(String, String)]) -> Option<Role> {
+    if toolkit != Toolkit::Gecko || number != role::PANEL {
+        return None;
+    }
+    let (_, roles) = attributes.iter().find(|(name, _)| name == "xml-roles")?;
+    roles.split_whitespace().find_map(|word| match word {
+        "dialog" => Some(Role::Dialog),
+        "alertdialog" => Some(Role::AlertDialog),
+        _ => None,
+    })
+}
+
 /// Our states for an object. `offscreen` is derived later, from bounds.
 pub(crate) fn states_of(facts: &NativeFacts<'_>, our_role: Role) -> States {
     let mut states = States::NONE;
@@ -349,11 +362,19 @@ pub(crate) fn states_of(facts: &NativeFacts<'_>, our_role: Role) -> States {
         // A toggle button that is down is checked to AT-SPI; to us it is a pressed button.
         states.insert(State::Pressed);
     }
+    // A button of Qt stays down while the menu is open that belongs to it, and has no other sign of it.
+    if our_role == Role::MenuButton && facts.toolkit == Toolkit::Qt && native & state::PRESSED != 0 {
+        states.insert(State::Expanded);
+    }
     states.set(State::Secure, facts.role == role::PASSWORD_TEXT);
     states.set(State::Hidden, is_hidden(native, facts.toolkit));
     let can_be_disabled = our_role.is_interactive() || facts.interfaces.has(Interfaces::ACTION);
     // GTK 4 never sets ENABLED, GTK 3 takes it from half-checked boxes: only the absence of both says something.
-    states.set(State::Disabled, can_be_disabled && native & (state::ENABLED | state::SENSITIVE) == 0);
+    // Chromium takes both away from a field that can only be read; what is really disabled cannot have the focus either.
+    let is_only_fixed = facts.toolkit == Toolkit::Chromium
+        && native & (state::READ_ONLY | state::FOCUSABLE) == state::READ_ONLY | state::FOCUSABLE;
+    let is_off = native & (state::ENABLED | state::SENSITIVE) == 0 && !is_only_fixed;
+    states.set(State::Disabled, can_be_disabled && is_off);
     let is_field = matches!(our_role, Role::TextField | Role::Incrementor);
     let is_fixed = native & state::READ_ONLY != 0 || native & state::EDITABLE == 0;
     states.set(State::ReadOnly, is_field && is_fixed);
@@ -563,7 +584,8 @@ pub(crate) fn capabilities_of(facts: &NativeFacts<'_>, our_role: Role) -> Capabi
     if facts.states & state::FOCUSABLE != 0 && facts.interfaces.has(Interfaces::COMPONENT) {
         offered.insert(Capability::SetFocus);
     }
-    let can_expand = facts.states & state::EXPANDABLE != 0 || our_role == Role::ComboBox;
+    let can_expand =
+        facts.states & state::EXPANDABLE != 0 || matches!(our_role, Role::ComboBox | Role::MenuButton);
     if can_expand && expand_action(true, facts.role, facts.actions).is_some() {
         offered.insert(Capability::Expand);
         offered.insert(Capability::Collapse);

@@ -23,15 +23,15 @@ use agent_desktop_core::{Deadline, Delivery, Error, ErrorCode, Result};
 
 use crate::act::Actor;
 use crate::bus::{
-    ACCESSIBLE, APPLICATION, Bus, COMPONENT, Object, ROOT, Registered, bus_error, object, owned_by, send_get,
-    send_plain, states, variant_string,
+    ACCESSIBLE, APPLICATION, Bus, COMPONENT, Object, ROOT, Registered, bus_error, object, objects, owned_by,
+    send_get, send_plain, states, variant_string,
 };
 use crate::clipboard;
 use crate::dbus::{Call, Connection, Failure};
-use crate::map::{Toolkit, role, state};
+use crate::map::{self, Toolkit, role, state};
 use crate::popups::{self, Popovers, PopupWindow};
 use crate::text::Units;
-use crate::tree::{Manner, Single, Survey, is_told_by_label};
+use crate::tree::{Manner, Single, Survey, is_told_by_label, opens_by_inner_button};
 use crate::window_system::{
     self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError,
     X11, keysym_for_character, keysym_for_name,
@@ -159,6 +159,13 @@ enum InFront {
     /// A popup of the same application.
     OwnPopup(Hit),
     Other(Hit),
+}
+
+/// An object inside a window, as far as its kind matters.
+pub(crate) struct Inner {
+    pub(crate) object: Object,
+    pub(crate) role: u32,
+    pub(crate) states: u64,
 }
 
 /// An accessible window, before it is known which window of the screen it is.
@@ -990,6 +997,13 @@ impl Platform for Linux {
                 node.states.set(State::Offscreen, is_outside);
             }
         }
+        let select = tree.iter().find(|(_, node)| may_be_open_select(node)).map(|(id, _)| id);
+        if manner.toolkit == Toolkit::Gecko
+            && let Some(select) = select
+            && self.has_open_list(&scope.window, deadline)?
+        {
+            tree.node_mut(select).states.insert(State::Expanded);
+        }
         let needs_activation = manner.toolkit == Toolkit::Chromium
             && scope.root.is_none()
             && tree.len() <= 2
@@ -1028,8 +1042,14 @@ impl Platform for Linux {
             for (at, single) in chosen.into_iter().zip(singles) {
                 readings[at] = Some(match single {
                     Single::Live(mut node) => {
-                        if manner.toolkit == Toolkit::Gtk4 && is_told_by_label(&node) {
+                        if manner.toolkit == Toolkit::Gtk4
+                            && (is_told_by_label(&node) || opens_by_inner_button(&node))
+                        {
                             self.read_label(&targets[at], &mut node, &manner, deadline)?;
+                        }
+                        if manner.toolkit == Toolkit::Gecko && may_be_open_select(&node) {
+                            let is_open = self.has_open_list(window, deadline)?;
+                            node.states.set(State::Expanded, is_open);
                         }
                         self.place_single(&mut node, &manner, window, &popups, deadline)?;
                         Reading::Live(node)
@@ -1139,8 +1159,22 @@ impl Platform for Linux {
         self.act(&target, deadline, |actor| actor.read_text(&target, actor.units, query))
     }
 
+    fn dialog_over(&self, target: &Handle, window: &Window, deadline: Deadline) -> Result<Option<Hit>> {
+        let toolkit = self.known(&Object::from_handle(target)?.bus, deadline)?.toolkit;
+        if !matches!(toolkit, Toolkit::Chromium | Toolkit::Gecko) {
+            return Ok(None);
+        }
+        self.browser_dialog_over(target, window, toolkit, deadline)
+    }
+
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed> {
         let target = Object::from_handle(target)?;
+        let known = self.known(&target.bus, deadline)?;
+        if known.toolkit == Toolkit::Qt
+            && let Some(done) = self.perform_on_qt_menu(&target, operation, known.pid, deadline)?
+        {
+            return Ok(done);
+        }
         self.act(&target, deadline, |actor| actor.perform(&target, operation))
     }
 
@@ -1303,6 +1337,110 @@ impl Platform for Linux {
 }
 
 impl Linux {
+    /// What has to be done otherwise because a menu of Qt does not close by what is done in it or to its button; `None`: nothing.
+    fn perform_on_qt_menu(
+        &self,
+        target: &Object,
+        operation: &Operation,
+        pid: u32,
+        deadline: Deadline,
+    ) -> Result<Option<Performed>> {
+        let is_meant =
+            matches!(operation, Operation::Activate | Operation::Select | Operation::SetExpanded(false));
+        if !is_meant {
+            return Ok(None);
+        }
+        let menus = self.menu_windows(pid, deadline)?;
+        if menus.is_empty() {
+            return Ok(None);
+        }
+        let live = self.act(target, deadline, |actor| actor.look(target))?;
+        match (operation, live.role) {
+            (Operation::SetExpanded(_), role::PUSH_BUTTON | role::TOGGLE_BUTTON) => {
+                self.close_menus(&menus, deadline)?;
+                let native = "WM_DELETE_WINDOW".to_owned();
+                Ok(Some(Performed::Done { label: "collapse", native }))
+            }
+            // One that opens a further menu goes on.
+            (Operation::Activate | Operation::Select, role::MENU_ITEM)
+                if map::own_menu_action(&live.actions).is_none() =>
+            {
+                let done = self.act(target, deadline, |actor| actor.perform(target, operation))?;
+                if matches!(done, Performed::Done { .. }) {
+                    let left = self.menu_windows(pid, deadline)?;
+                    self.close_menus(&left, deadline)?;
+                }
+                Ok(Some(done))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Closes menus, innermost first, each as its window is closed.
+    fn close_menus(&self, menus: &[WindowId], deadline: Deadline) -> Result<()> {
+        let display = self.need_display(deadline)?;
+        for menu in menus {
+            match display.close_popup(*menu, deadline.at()) {
+                Ok(()) | Err(WindowSystemError::Gone { .. }) => {}
+                Err(error) => return Err(screen_error(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether Firefox shows the list of a select of the page. It is a combo box of the window's own, beside everything else,
+    /// and the select itself only has the focus.
+    fn has_open_list(&self, window: &Window, deadline: Deadline) -> Result<bool> {
+        let children = self.children_of_window(window, deadline)?;
+        Ok(children.iter().any(|child| {
+            child.role == role::COMBO_BOX
+                && child.states & state::EXPANDED != 0
+                && child.states & state::SHOWING != 0
+        }))
+    }
+
+    /// The direct children of a window, with their roles and states.
+    pub(crate) fn children_of_window(&self, window: &Window, deadline: Deadline) -> Result<Vec<Inner>> {
+        let Some(root) = &window.handle else { return Ok(Vec::new()) };
+        self.children(&Object::from_handle(root)?, deadline)
+    }
+
+    /// The children of an object that lists few, with their roles and states. What cannot be read is left out.
+    pub(crate) fn children(&self, parent: &Object, deadline: Deadline) -> Result<Vec<Inner>> {
+        self.with_bus(deadline, |bus| {
+            let connection = &mut bus.connection;
+            let serial = send_plain(connection, parent, ACCESSIBLE, "GetChildren");
+            let found = match connection.wait(serial, deadline.at()) {
+                Ok(message) => objects(&message, &parent.bus).unwrap_or_default(),
+                Err(Failure::Timeout) => return Err(unresponsive(0, Some(&Failure::Timeout))),
+                Err(_) => Vec::new(),
+            };
+            let asked: Vec<(Object, [u32; 2])> = found
+                .into_iter()
+                .filter(|child| !child.is_null())
+                .take(MOST_WINDOWS)
+                .map(|child| {
+                    let serials = [
+                        send_plain(connection, &child, ACCESSIBLE, "GetRole"),
+                        send_plain(connection, &child, ACCESSIBLE, "GetState"),
+                    ];
+                    (child, serials)
+                })
+                .collect();
+            let mut inner = Vec::new();
+            for (object, [number, native]) in asked {
+                let number = connection
+                    .wait(number, deadline.at())
+                    .and_then(|message| Ok(message.body("u")?.u32()?));
+                let native = connection.wait(native, deadline.at()).and_then(|message| states(&message));
+                if let (Ok(role), Ok(states)) = (number, native) {
+                    inner.push(Inner { object, role, states });
+                }
+            }
+            Ok(inner)
+        })
+    }
+
     /// Reads what is inside a control of GTK 4 that is named, or whose value is told, by a label in it.
     fn read_label(
         &self,
@@ -1319,6 +1457,7 @@ impl Linux {
             let told = surveyed.tree.node(root);
             node.name.clone_from(&told.name);
             node.value.clone_from(&told.value);
+            node.states.set(State::Expanded, told.states.has(State::Expanded));
         }
         Ok(())
     }
@@ -1473,6 +1612,11 @@ impl Linux {
             Ok(is_inside)
         })
     }
+}
+
+/// Whether it may be the select of a page whose list Firefox shows.
+fn may_be_open_select(node: &Node) -> bool {
+    node.is_web && node.role == Role::ComboBox && node.states.has(State::Focused)
 }
 
 fn parent_of(message: &crate::dbus::Message, owner: &str) -> Option<Object> {

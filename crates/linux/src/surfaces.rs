@@ -3,13 +3,18 @@
 //! The window system says cheaply whether anything transient is open; only then, or when a kind is asked for that it
 //! does not know (a popover drawn inside its window, a menu bar), are the trees of the application read.
 
+use std::collections::BTreeSet;
+
 use agent_desktop_core::platform::{App, Limits, Surface, SurfaceKind};
+use agent_desktop_core::role::Role;
+use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{NodeId, Tree};
 use agent_desktop_core::{Deadline, Result};
 
-use crate::bus::Registered;
-use crate::map::{role, state};
+use crate::bus::{ACCESSIBLE, Object, Registered, send_get, variant_string};
+use crate::map::{Toolkit, role, state};
 use crate::platform::{Candidate, Linux, silence};
+use crate::qt_menus::{number_of, unreadable};
 use crate::tree::{Manner, Survey, Surveyed};
 use crate::window_system::WindowKind;
 
@@ -43,9 +48,18 @@ impl Linux {
             }
             let windows = self.accessible_windows(application, deadline)?;
             surfaces.extend(windows.iter().filter_map(dialog));
-            if self.may_have_popups(application.pid, kind, deadline)? {
+            if matches!(kind, None | Some(SurfaceKind::Sheet | SurfaceKind::Alert)) {
                 for window in &windows {
-                    self.look_inside(application, window, &mut surfaces, deadline)?;
+                    self.add_browser_dialogs(application, window, &mut surfaces, deadline)?;
+                }
+            }
+            if self.may_have_popups(application.pid, kind, deadline)? {
+                let mut seen = Seen::default();
+                for window in &windows {
+                    self.look_inside(application, window, &mut surfaces, &mut seen, deadline)?;
+                }
+                if application.toolkit() == Toolkit::Qt {
+                    self.add_unlisted_menus(application, &seen, &mut surfaces, deadline)?;
                 }
             }
         }
@@ -85,6 +99,7 @@ impl Linux {
         application: &Registered,
         window: &Candidate,
         surfaces: &mut Vec<Surface>,
+        seen: &mut Seen,
         deadline: Deadline,
     ) -> Result<()> {
         let owner = window.object.bus.clone();
@@ -103,10 +118,22 @@ impl Linux {
             }
             survey.tree(window.object.clone(), false)
         })?;
+        for (_, node) in surveyed.tree.iter() {
+            if let Ok(object) = Object::from_handle(&node.handle) {
+                seen.numbers.extend(number_of(&object.path));
+            }
+            if node.role == Role::MenuButton && node.states.has(State::Expanded) {
+                seen.opener = Some(Opener { name: node.name.clone() });
+            }
+        }
         for id in 0..surveyed.tree.len() as NodeId {
             let kind = match surveyed.natives[id as usize] {
                 role::MENU_BAR => "menubar",
                 _ if surveyed.popovers.contains(&id) && !holds_menu(&surveyed, id) => "popover",
+                // Firefox says of the list of every select that it shows.
+                role::MENU if application.toolkit() == Toolkit::Gecko && is_in_closed_box(&surveyed, id) => {
+                    continue;
+                }
                 role::MENU | role::POPUP_MENU if is_open_menu(&surveyed, id) => menu_kind(&surveyed, id),
                 // GTK 3 hangs the items of a menu button directly below it.
                 role::TOGGLE_BUTTON | role::PUSH_BUTTON if has_items(&surveyed, id) => "menu",
@@ -121,6 +148,86 @@ impl Linux {
                 title: node.name.clone().or_else(|| opener_name(&surveyed.tree, id)),
                 item_count: (items > 0).then_some(items as u32),
                 handle: node.handle.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What was met while looking for what is open.
+#[derive(Default)]
+struct Seen {
+    /// Numbers of objects of Qt.
+    numbers: BTreeSet<u32>,
+    /// A button whose menu is open.
+    opener: Option<Opener>,
+}
+
+/// A button that has opened its menu.
+#[derive(Clone)]
+struct Opener {
+    name: Option<String>,
+}
+
+impl Linux {
+    /// Adds the questions that a browser asks inside its window.
+    fn add_browser_dialogs(
+        &self,
+        application: &Registered,
+        window: &Candidate,
+        surfaces: &mut Vec<Surface>,
+        deadline: Deadline,
+    ) -> Result<()> {
+        for dialog in self.browser_dialogs(&window.object, application.toolkit(), deadline)? {
+            let handle = dialog.object.handle();
+            surfaces.push(Surface {
+                id: String::new(),
+                kind: if dialog.is_alert { "alert" } else { "sheet" },
+                title: self.name_of(&dialog.object, deadline)?,
+                item_count: None,
+                handle,
+            });
+        }
+        Ok(())
+    }
+
+    fn name_of(&self, object: &Object, deadline: Deadline) -> Result<Option<String>> {
+        self.with_bus(deadline, |bus| {
+            let serial = send_get(&mut bus.connection, object, ACCESSIBLE, "Name");
+            let name =
+                bus.connection.wait(serial, deadline.at()).and_then(|message| variant_string(&message));
+            Ok(name.ok().filter(|name| !name.is_empty()))
+        })
+    }
+
+    /// Adds the open menus of Qt that are in no tree.
+    ///
+    /// # Errors
+    /// `ACTION_NOT_SUPPORTED` when the screen shows a menu and nothing is known of it.
+    fn add_unlisted_menus(
+        &self,
+        application: &Registered,
+        seen: &Seen,
+        surfaces: &mut Vec<Surface>,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let is_known = surfaces.iter().any(|surface| matches!(surface.kind, "menu" | "context_menu"));
+        if is_known || self.menu_windows(application.pid, deadline)?.is_empty() {
+            return Ok(());
+        }
+        let owner = &application.root.bus;
+        let menus = self.unlisted_menus(owner, &seen.numbers, deadline)?;
+        if menus.is_empty() && !self.menu_windows(application.pid, deadline)?.is_empty() {
+            return Err(unreadable());
+        }
+        for menu in menus {
+            let items = self.children(&menu, deadline)?.iter().filter(|child| is_item(child.role)).count();
+            surfaces.push(Surface {
+                id: String::new(),
+                kind: if seen.opener.is_some() { "menu" } else { "context_menu" },
+                title: seen.opener.clone().and_then(|opener| opener.name),
+                item_count: (items > 0).then_some(items as u32),
+                handle: menu.handle(),
             });
         }
         Ok(())
@@ -157,6 +264,13 @@ fn is_item(native: u32) -> bool {
 /// A menu that shows items is open: hidden ones are not in the tree.
 fn is_open_menu(surveyed: &Surveyed, id: NodeId) -> bool {
     surveyed.tree.subtree(id).skip(1).any(|inner| is_item(surveyed.natives[inner as usize]))
+}
+
+fn is_in_closed_box(surveyed: &Surveyed, id: NodeId) -> bool {
+    surveyed.tree.ancestors(id).next().is_some_and(|parent| {
+        surveyed.natives[parent as usize] == role::COMBO_BOX
+            && !surveyed.tree.node(parent).states.has(State::Expanded)
+    })
 }
 
 fn has_items(surveyed: &Surveyed, id: NodeId) -> bool {

@@ -86,6 +86,9 @@ enum Ask {
     OtherName(u32),
     SelectedChild,
     Popup,
+    /// The menu that a combo box of GTK 3 opens.
+    Menu,
+    MenuStates,
     Parent,
     ParentInterfaces,
     /// The item at a corner of what shows of a virtual container: 0 top left, 1 bottom right.
@@ -121,6 +124,9 @@ struct Item {
     selected: Option<u32>,
     /// The list of a combo box, where that has the selection.
     popup: Option<Object>,
+    /// The menu of a combo box of GTK 3, and whether it shows.
+    menu: Option<Object>,
+    menu_shows: bool,
     children: Vec<u32>,
     child_count: Option<u32>,
     cut: Option<Cut>,
@@ -436,6 +442,8 @@ impl<'a> Survey<'a> {
             labelled_by: Vec::new(),
             selected: None,
             popup: None,
+            menu: None,
+            menu_shows: false,
             children: Vec::new(),
             child_count: None,
             cut: None,
@@ -733,6 +741,13 @@ impl<'a> Survey<'a> {
         {
             asks.push(Ask::Attributes);
         }
+        // The questions of Firefox are panels in a frame beside the page.
+        let may_be_dialog = toolkit == Toolkit::Gecko
+            && number == role::PANEL
+            && (everything || item.parent.is_none_or(|parent| self.is_internal_frame(parent)));
+        if may_be_dialog {
+            asks.push(Ask::Attributes);
+        }
         if is_control && !has_name && toolkit != Toolkit::Gtk4 {
             asks.push(Ask::Relations);
         }
@@ -741,6 +756,10 @@ impl<'a> Survey<'a> {
             asks.push(Ask::Popup);
         } else if number == role::COMBO_BOX && interfaces.has(Interfaces::SELECTION) {
             asks.push(Ask::SelectedChild);
+        }
+        // In a tree the menu is among the children.
+        if number == role::COMBO_BOX && toolkit == Toolkit::Gtk3 && everything {
+            asks.push(Ask::Menu);
         }
         if wants_actions && toolkit == Toolkit::Chromium {
             self.items[id as usize].actions = vec![String::new(), "showContextMenu".to_owned()];
@@ -874,7 +893,10 @@ impl<'a> Survey<'a> {
                 let holder = item.popup.as_ref().unwrap_or(object);
                 send_number(connection, holder, SELECTION, "GetSelectedChild", 0)
             }
-            Ask::Popup => send_number(connection, object, ACCESSIBLE, "GetChildAtIndex", 0),
+            Ask::Popup | Ask::Menu => send_number(connection, object, ACCESSIBLE, "GetChildAtIndex", 0),
+            Ask::MenuStates => {
+                send_plain(connection, item.menu.as_ref().unwrap_or(object), ACCESSIBLE, "GetState")
+            }
             Ask::Parent => send_get(connection, object, ACCESSIBLE, "Parent"),
             Ask::ParentInterfaces => {
                 let parent = item.parent_object.as_ref().unwrap_or(object);
@@ -1036,7 +1058,10 @@ impl<'a> Survey<'a> {
                 while body.more(end) {
                     body.structure()?;
                     let (name, value) = (body.string()?, body.string()?);
-                    if matches!(name.as_ref(), "id" | "placeholder-text" | "placeholder" | "level") {
+                    if matches!(
+                        name.as_ref(),
+                        "id" | "placeholder-text" | "placeholder" | "level" | "xml-roles"
+                    ) {
                         self.items[at].attributes.push((name.into_owned(), bounded(value.into_owned())));
                     }
                 }
@@ -1052,6 +1077,14 @@ impl<'a> Survey<'a> {
                     self.ask(id, Ask::SelectedChild);
                 }
             }
+            Ask::Menu => {
+                let menu = object(&message, &owner)?;
+                if !menu.is_null() {
+                    self.items[at].menu = Some(menu);
+                    self.ask(id, Ask::MenuStates);
+                }
+            }
+            Ask::MenuStates => self.items[at].menu_shows = states(&message)? & state::SHOWING != 0,
             Ask::SelectedChild => {
                 let selected = object(&message, &owner)?;
                 if !selected.is_null() {
@@ -1284,6 +1317,7 @@ impl<'a> Survey<'a> {
         if self.manner.toolkit == Toolkit::Gtk4 {
             lend_clicks(&mut tree, &natives);
             lend_labels(&mut tree);
+            lend_openness(&mut tree, &natives);
         }
         name::name_from_children(&mut tree, |id| fallbacks[id as usize].clone());
         (tree, natives, popovers)
@@ -1307,12 +1341,21 @@ impl<'a> Survey<'a> {
     fn node(&self, id: u32) -> Node {
         let item = &self.items[id as usize];
         let facts = self.facts(item);
-        let our_role = map::role_of(&facts);
+        let our_role = match map::dialog_role(facts.role, self.manner.toolkit, &item.attributes) {
+            Some(dialog) => dialog,
+            None => map::role_of(&facts),
+        };
         let mut node = Node::new(our_role, item.object.handle());
         if our_role == Role::Unknown {
             node.native_role = Some(map::native_role_name(facts.role));
         }
         node.states = map::states_of(&facts, our_role);
+        if facts.role == role::PANEL && our_role != Role::Group {
+            node.states.insert(State::Modal);
+        }
+        if facts.role == role::COMBO_BOX && self.shows_menu(item) {
+            node.states.insert(State::Expanded);
+        }
         node.capabilities = map::capabilities_of(&facts, our_role);
         node.bounds = self.bounds(item);
         // Of an object read alone nobody knows what is around it; Gecko's own controls are of the same making.
@@ -1357,6 +1400,19 @@ impl<'a> Survey<'a> {
             node.name = self.fallback_name(id, &mut node.clone());
         }
         node
+    }
+
+    fn is_internal_frame(&self, id: u32) -> bool {
+        self.items[id as usize].role == Some(role::INTERNAL_FRAME)
+    }
+
+    /// Whether the menu of a combo box of GTK 3 is open. The box itself does not say.
+    fn shows_menu(&self, item: &Item) -> bool {
+        let is_open = |&child: &u32| {
+            let child = &self.items[child as usize];
+            child.role == Some(role::MENU) && child.states.unwrap_or(0) & state::SHOWING != 0
+        };
+        self.manner.toolkit == Toolkit::Gtk3 && (item.menu_shows || item.children.iter().any(is_open))
     }
 
     fn own_name(&self, item: &Item) -> Option<String> {
@@ -1495,6 +1551,27 @@ fn lend_clicks(tree: &mut Tree, natives: &[u32]) {
             } else {
                 node.role = Role::MenuButton;
             }
+        }
+    }
+}
+
+/// Whether a control of GTK 4 tells only by the button inside that its list or menu is open.
+pub(crate) fn opens_by_inner_button(node: &Node) -> bool {
+    matches!(node.role, Role::ComboBox | Role::MenuButton)
+}
+
+/// Marks what is open: the button that opens it is down then.
+fn lend_openness(tree: &mut Tree, natives: &[u32]) {
+    for id in 0..tree.len() as NodeId {
+        if !opens_by_inner_button(tree.node(id)) {
+            continue;
+        }
+        let button = tree
+            .subtree(id)
+            .skip(1)
+            .find(|&inner| matches!(natives[inner as usize], role::PUSH_BUTTON | role::TOGGLE_BUTTON));
+        if button.is_some_and(|button| tree.node(button).states.has(State::Pressed)) {
+            tree.node_mut(id).states.insert(State::Expanded);
         }
     }
 }

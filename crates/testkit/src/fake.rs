@@ -586,6 +586,10 @@ impl Platform for FakePlatform {
         })
     }
 
+    fn dialog_over(&self, _target: &Handle, _window: &Window, _deadline: Deadline) -> Result<Option<Hit>> {
+        Ok(None)
+    }
+
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed> {
         self.begin(Call::Perform);
         let app = self.app_of(target).ok_or_else(|| gone("the element"))?;

@@ -333,16 +333,20 @@ impl Performer<'_, '_> {
             self.context.begin_delivery();
             let operation = Operation::Scroll(direction);
             match self.context.platform.perform(&self.resolved.handle, &operation, self.context.deadline)? {
-                // The platform reads the bar back: it moved.
+                // The platform says so only of what it has read back.
                 Performed::Done { label, .. } => {
                     steps.push(Step::semantic(label, StepOutcome::Succeeded).verified(true));
                 }
                 Performed::NotOffered if steps.is_empty() => {
                     return Err(Error::new(
-                        ErrorCode::ActionNotSupported,
-                        format!("{} cannot be scrolled {}", self.subject(), direction.as_str()),
+                        ErrorCode::PolicyDenied,
+                        format!(
+                            "{} has no scroll bar around it that moves it {}; only the mouse wheel may",
+                            self.subject(),
+                            direction.as_str()
+                        ),
                     )
-                    .kind("scroll_advertised_but_inert")
+                    .kind("scroll_needs_wheel")
                     .hint("add --headed to turn the mouse wheel over it")
                     .delivery(Delivery::NotDelivered));
                 }

@@ -409,7 +409,7 @@ impl Blocked {
 /// Whether nothing but another window is in the way of the pointer, and not one that has to be answered first.
 fn raising_may_help(context: &Context<'_>, resolved: &Resolved, report: &Report) -> bool {
     context.options.headed
-        && modal_cover(resolved, report.action).is_none()
+        && matches!(modal_cover(context, resolved, report.action), Ok(None))
         && report.checks.iter().filter(|check| check.blocks()).all(|check| {
             let cover = check.occluder.as_ref().map(|occluder| occluder.role);
             matches!(cover, Some(Role::Window | Role::Dialog))
@@ -457,7 +457,7 @@ fn look(
         let displays: Vec<Rect> = displays.into_iter().map(|display| display.bounds).collect();
         aimed_at = report.add_displays(bounds, window, &displays).or(window);
     }
-    if let Some(cover) = modal_cover(resolved, action) {
+    if let Some(cover) = modal_cover(context, resolved, action)? {
         report.add_hit_test(&[(resolved.node.bounds.unwrap_or_default().center(), cover)]);
         return Ok(report);
     }
@@ -489,22 +489,25 @@ fn limits_of(resolved: &Resolved) -> Option<Rect> {
 /// The dialog that keeps people from using this element, if there is one.
 ///
 /// Accessibility interfaces reach behind modal dialogs; people do not, and applications do not expect it.
-fn modal_cover(resolved: &Resolved, action: Action) -> Option<Hit> {
+fn modal_cover(context: &Context<'_>, resolved: &Resolved, action: Action) -> Result<Option<Hit>> {
     if !action.requirements().enabled {
-        return None;
+        return Ok(None);
+    }
+    if let Some(cover) = context.platform.dialog_over(&resolved.handle, &resolved.window, context.deadline)? {
+        return Ok(Some(cover));
     }
     let is_open = |window: &&Window| {
         window.is_modal && window.visible != Some(false) && window.id != resolved.window.id
     };
     if resolved.window.is_modal {
-        return None;
+        return Ok(None);
     }
-    let dialog = resolved.windows.iter().find(is_open)?;
-    Some(Hit::Other {
+    let dialog = resolved.windows.iter().find(is_open);
+    Ok(dialog.map(|dialog| Hit::Other {
         role: Role::Dialog,
         name: Some(dialog.title.clone()).filter(|title| !title.is_empty()),
         bounds: dialog.bounds,
-    })
+    }))
 }
 
 /// The element as it is now; `None` when it is gone.

@@ -19,7 +19,7 @@ use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Handle, Node, NodeId, Tree};
 
 use super::Done;
-use super::dispatch::{Performer, done, failed};
+use super::dispatch::{Performer, done, failed, has_open_surface};
 use super::evidence::STATE_LIMIT;
 use super::read;
 use crate::resolve::Resolved;
@@ -145,7 +145,16 @@ impl Performer<'_, '_> {
         if own.iter().skip(1).any(|(_, node)| is_item(node)) {
             return self.find(&own, value, &[]);
         }
-        self.find(&self.look(None, false)?, value, before)
+        let found = self.find(&self.look(None, false)?, value, before)?;
+        let Found::None(names) = found else { return Ok(found) };
+        // A menu may have a window of its own.
+        for surface in self.surfaces(None) {
+            match self.find(&self.look(Some(surface.handle), false)?, value, before)? {
+                Found::None(inside) if inside.is_empty() => {}
+                found => return Ok(found),
+            }
+        }
+        Ok(Found::None(names))
     }
 
     /// For containers whose items exist only while they are open.
@@ -167,8 +176,8 @@ impl Performer<'_, '_> {
                         .choose(&item)
                         .and_then(|step| self.judge(vec![opened.verified(true), step], &item, value));
                     // The list is not left standing open; one that closed by itself would be opened again by this.
-                    if outcome.is_err() && self.is_open() {
-                        self.send(&self.resolved.handle, &Operation::Activate).unwrap_or_default();
+                    if outcome.is_err() {
+                        self.close_list();
                     }
                     return outcome;
                 }
@@ -180,12 +189,27 @@ impl Performer<'_, '_> {
             }
         }
         // Leave it as it was found.
-        let closed = self.send(&self.resolved.handle, &Operation::Activate);
-        let error = self.no_such_item(&names).kind("select_menu_item_not_found");
-        Err(match closed {
-            Ok(Some(_)) => error.delivery(Delivery::Unverified),
-            _ => error.delivery(Delivery::Unverified).detail("left_open", true),
-        })
+        let error =
+            self.no_such_item(&names).kind("select_menu_item_not_found").delivery(Delivery::Unverified);
+        Err(if self.close_list() { error } else { error.detail("left_open", true) })
+    }
+
+    /// Closes the list again; whether it is closed then.
+    fn close_list(&self) -> bool {
+        if !self.is_open() {
+            return true;
+        }
+        // What cannot be collapsed is pressed once more.
+        if !matches!(self.send(&self.resolved.handle, &Operation::SetExpanded(false)), Ok(Some(_))) {
+            self.send(&self.resolved.handle, &Operation::Activate).unwrap_or_default();
+        }
+        let until = self.context.deadline.within(self.context.now(), STATE_LIMIT);
+        while self.is_open() {
+            if !self.context.pause_until(until, POLL) {
+                return false;
+            }
+        }
+        true
     }
 
     fn choose_with_pointer(&self, value: &str) -> Result<Done> {
@@ -235,7 +259,8 @@ impl Performer<'_, '_> {
     /// Whether its list is open.
     fn is_open(&self) -> bool {
         let live = read(self.context, self.resolved, self.context.deadline);
-        matches!(live, Ok(Some(node)) if node.states.has(State::Expanded)) || !self.surfaces(None).is_empty()
+        matches!(live, Ok(Some(node)) if node.states.has(State::Expanded))
+            || has_open_surface(self.context, &self.resolved.handle, &self.loaded.app()).unwrap_or(true)
     }
 
     /// Whether a pointer would reach the item. An opening list has its items before it stands where they can be clicked.

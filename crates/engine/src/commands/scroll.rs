@@ -13,7 +13,7 @@ use crate::wait_for::{self, Answer};
 /// Steps of one scroll.
 pub(crate) const MAX_AMOUNT: u32 = 1000;
 
-/// Scroll an element, or what contains it.
+/// Scroll an element, or what contains it: by its scroll bar, with --headed by the mouse wheel.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]

@@ -835,6 +835,24 @@ impl X11 {
         Err(WindowSystemError::Unsupported { what: format!("window {window} takes no close request") })
     }
 
+    /// Asks a popup to close, past the window manager, which knows nothing of it. Does nothing where it takes no such request.
+    ///
+    /// # Errors
+    /// `Gone`, `Timeout`, `Lost`.
+    pub fn close_popup(&self, window: WindowId, deadline: Instant) -> Result<()> {
+        self.begin(deadline);
+        self.close_popup_now(window.0).map_err(|failure| failure.on(window, "closing a popup"))
+    }
+
+    fn close_popup_now(&self, window: Xid) -> Outcome<()> {
+        let protocols = words(present(self.ask_property(window, self.atoms.WM_PROTOCOLS)?.reply())?);
+        if protocols.contains(&self.atoms.WM_DELETE_WINDOW) {
+            let time = self.server_time()?;
+            self.tell_window(window, self.atoms.WM_PROTOCOLS, [self.atoms.WM_DELETE_WINDOW, time, 0, 0, 0])?;
+        }
+        self.sync()
+    }
+
     fn close_now(&self, window: Xid) -> Outcome<bool> {
         self.wire.get_geometry(window)?.reply()?;
         let protocols = words(present(self.ask_property(window, self.atoms.WM_PROTOCOLS)?.reply())?);
