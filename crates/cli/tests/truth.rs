@@ -285,3 +285,68 @@ mod questions {
         }
     }
 }
+
+/// What `launch` says of what it started, or found.
+mod launching {
+    use super::*;
+
+    fn pid_of(app: &App, desktop: &Desktop) -> u32 {
+        app.window(desktop).pid
+    }
+
+    desktop_test! {
+        /// One that was still starting was "new", and so the child of the next program.
+        fn launch_answers_no_window_of_another_application(desktop: &Desktop) {
+            let cli = desktop.cli().env("GSK_RENDERER", "cairo");
+            let first = cli.ok(&["launch", "gtk3-widget-factory", "--timeout", "0"]);
+            for arguments in [&["ls", "--wait", "--timeout", "3000"][..], &["ls", "--timeout", "4000"], &["true", "--timeout", "0"]] {
+                let error = cli.fails(&[&["launch"], arguments].concat());
+                assert_eq!(error["code"], "APP_UNRESPONSIVE", "{error:#}");
+                assert_eq!(error["disposition"]["delivery"], "delivered_unverified", "{error:#}");
+            }
+            // The other one did come, under a name that commands take.
+            wait_until("its window", Duration::from_secs(20), || !desktop.windows().is_empty());
+            let name = first["app"].as_str().expect("a name").to_owned();
+            let listed = cli.ok(&["list-windows", "--app", &name]);
+            assert_eq!(listed[0]["pid"], first["pid"], "{listed:#}");
+            cli.ok(&["close-app", &name]);
+        }
+
+        /// A script that goes on, and one that leaves, start something of another name.
+        fn launch_finds_the_window_of_what_a_script_starts(desktop: &Desktop) {
+            let folder = desktop.path("bin");
+            std::fs::create_dir_all(&folder).expect("a folder");
+            for (name, line) in [("stays", "zenity --info --text=one"), ("leaves", "setsid zenity --info --text=two &")] {
+                let path = folder.join(name);
+                std::fs::write(&path, format!("#!/bin/sh\n{line}\n")).expect("a script");
+                desktop.tool("chmod", &["+x", &path.to_string_lossy()]);
+            }
+            let search = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+            let cli = desktop.cli().env("PATH", search);
+            for name in ["stays", "leaves"] {
+                let started = cli.ok(&["launch", name, "--timeout", "10000", "--wait", "--no-attach"]);
+                assert!(desktop.windows().iter().any(|window| started["pid"] == window.pid), "{started:#}");
+                cli.ok(&["close-app", &format!("pid:{}", started["pid"])]);
+            }
+        }
+
+        /// Three calculators for three names, and an editor "ended without a window" that had opened a document.
+        fn launch_attaches_by_every_name_of_a_desktop_entry(desktop: &Desktop) {
+            let app = desktop.calculator();
+            let cli = desktop.cli();
+            for name in ["org.gnome.Calculator", "org.gnome.Calculator.desktop", "Calculator", "calculator", "gnome-calculator"] {
+                let found = cli.ok(&["launch", name, "--timeout", "8000"]);
+                assert_eq!(found["pid"], pid_of(&app, desktop), "{name}: {found:#}");
+                assert_eq!(found["app"], app.name(), "{name}: {found:#}");
+            }
+            assert_eq!(desktop.windows().len(), 1, "{:?}", desktop.windows());
+            let app = desktop.gedit(&desktop.file("note.txt", ""));
+            let title = app.title(desktop);
+            for name in ["org.gnome.gedit", "org.gnome.gedit.desktop"] {
+                let found = cli.ok(&["launch", name, "--timeout", "8000"]);
+                assert_eq!(found["pid"], pid_of(&app, desktop), "{name}: {found:#}");
+            }
+            assert_eq!(app.title(desktop), title);
+        }
+    }
+}

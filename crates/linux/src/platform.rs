@@ -1239,6 +1239,14 @@ impl Platform for Linux {
         .map_err(|error| screen_error(&error))
     }
 
+    fn instances(&self, name: &str, apps: &[App]) -> Vec<App> {
+        start::instances(name, apps)
+    }
+
+    fn comes_from(&self, pid: u32, launched: &Launched) -> bool {
+        start::comes_from(pid, launched)
+    }
+
     fn launch(&self, request: &LaunchRequest, deadline: Deadline) -> Result<Launched> {
         start::start(request, deadline)
     }
