@@ -285,3 +285,190 @@ mod questions {
         }
     }
 }
+
+/// What `launch` says of what it started, or found.
+mod launching {
+    use super::*;
+
+    fn pid_of(app: &App, desktop: &Desktop) -> u32 {
+        app.window(desktop).pid
+    }
+
+    desktop_test! {
+        /// One that was still starting was "new", and so the child of the next program.
+        fn launch_answers_no_window_of_another_application(desktop: &Desktop) {
+            let cli = desktop.cli().env("GSK_RENDERER", "cairo");
+            let first = cli.ok(&["launch", "gtk3-widget-factory", "--timeout", "0"]);
+            for arguments in [&["ls", "--wait", "--timeout", "3000"][..], &["ls", "--timeout", "4000"], &["true", "--timeout", "0"]] {
+                let error = cli.fails(&[&["launch"], arguments].concat());
+                assert_eq!(error["code"], "APP_UNRESPONSIVE", "{error:#}");
+                assert_eq!(error["disposition"]["delivery"], "delivered_unverified", "{error:#}");
+            }
+            // The other one did come, under a name that commands take.
+            wait_until("its window", Duration::from_secs(20), || !desktop.windows().is_empty());
+            let name = first["app"].as_str().expect("a name").to_owned();
+            let listed = cli.ok(&["list-windows", "--app", &name]);
+            assert_eq!(listed[0]["pid"], first["pid"], "{listed:#}");
+            cli.ok(&["close-app", &name]);
+        }
+
+        /// A script that goes on, and one that leaves, start something of another name.
+        fn launch_finds_the_window_of_what_a_script_starts(desktop: &Desktop) {
+            let folder = desktop.path("bin");
+            std::fs::create_dir_all(&folder).expect("a folder");
+            for (name, line) in [("stays", "zenity --info --text=one"), ("leaves", "setsid zenity --info --text=two &")] {
+                let path = folder.join(name);
+                std::fs::write(&path, format!("#!/bin/sh\n{line}\n")).expect("a script");
+                desktop.tool("chmod", &["+x", &path.to_string_lossy()]);
+            }
+            let search = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+            let cli = desktop.cli().env("PATH", search);
+            for name in ["stays", "leaves"] {
+                let started = cli.ok(&["launch", name, "--timeout", "10000", "--wait", "--no-attach"]);
+                assert!(desktop.windows().iter().any(|window| started["pid"] == window.pid), "{started:#}");
+                cli.ok(&["close-app", &format!("pid:{}", started["pid"])]);
+            }
+        }
+
+        /// Three calculators for three names, and an editor "ended without a window" that had opened a document.
+        fn launch_attaches_by_every_name_of_a_desktop_entry(desktop: &Desktop) {
+            let app = desktop.calculator();
+            let cli = desktop.cli();
+            for name in ["org.gnome.Calculator", "org.gnome.Calculator.desktop", "Calculator", "calculator", "gnome-calculator"] {
+                let found = cli.ok(&["launch", name, "--timeout", "8000"]);
+                assert_eq!(found["pid"], pid_of(&app, desktop), "{name}: {found:#}");
+                assert_eq!(found["app"], app.name(), "{name}: {found:#}");
+            }
+            assert_eq!(desktop.windows().len(), 1, "{:?}", desktop.windows());
+            let app = desktop.gedit(&desktop.file("note.txt", ""));
+            let title = app.title(desktop);
+            for name in ["org.gnome.gedit", "org.gnome.gedit.desktop"] {
+                let found = cli.ok(&["launch", name, "--timeout", "8000"]);
+                assert_eq!(found["pid"], pid_of(&app, desktop), "{name}: {found:#}");
+            }
+            assert_eq!(app.title(desktop), title);
+        }
+    }
+}
+
+/// What an element holds, and what was done to it.
+mod holding {
+    use super::*;
+
+    desktop_test! {
+        /// The object of the cell with the cursor keeps its text when the cell is emptied.
+        fn clear_of_a_calc_cell_is_read_back_as_empty(desktop: &Desktop) {
+            let sheet = desktop.sheet("filled", &["A1=Text", "B2=More", "C3=7"]);
+            let app = desktop.calc(&sheet);
+            let cli = desktop.cli();
+            let [first, second] = ["A1", "B2"].map(|name| cli.find(app.name(), "cell", name));
+            let value = |cell: &str| cli.ok(&["get", cell, "--property", "value"])["value"].clone();
+            assert_eq!((value(&first), value(&second)), ("Text".into(), "More".into()));
+            let done = cli.ok(&["clear", &first]);
+            assert_eq!(delivery(&done), "delivered_verified", "{done:#}");
+            assert!(done["post_state"]["value"].is_null(), "{done:#}");
+            let holds = |name: &str| {
+                let shown = tree(&cli, &app, &["--max-depth", "50"]);
+                find_nodes(&shown, "cell", name).first().map(|cell| cell["value"].clone()).expect("the cell")
+            };
+            assert!(value(&first).is_null() && holds("A1").is_null());
+            let done = cli.ok(&["set-value", &second, ""]);
+            assert_eq!(delivery(&done), "delivered_verified", "{done:#}");
+            // Also of a cell that the cursor has left.
+            assert!(value(&first).is_null() && value(&second).is_null() && holds("B2").is_null());
+            assert_eq!(holds("C3"), "7");
+            let done = cli.ok(&["set-value", &first, "again"]);
+            assert_eq!(delivery(&done), "delivered_verified", "{done:#}");
+            assert_eq!((value(&first), holds("A1")), ("again".into(), "again".into()));
+            cli.ok(&["press", "ctrl+s", "--app", app.name(), "--headed"]);
+            wait_until("the file to be saved", Duration::from_secs(20), || {
+                if desktop.saved_cell(&sheet, "A1") == "again" {
+                    return true;
+                }
+                let shown = cli.run(&["snapshot", "--app", app.name(), "-i"]);
+                let shown = &shown.envelope()["data"]["tree"];
+                let keep = nodes(shown).into_iter().find(|node| {
+                    node["role"] == "button" && node["name"].as_str().is_some_and(|name| name.starts_with("Use "))
+                });
+                if let Some(keep) = keep {
+                    cli.run(&["click", &ref_of(keep)]);
+                }
+                false
+            });
+            assert_eq!(desktop.saved_cell(&sheet, "B2"), "");
+            assert_eq!(desktop.saved_cell(&sheet, "C3"), "7");
+        }
+
+        /// "refused select", and with --headed the same.
+        fn rows_of_a_gtk3_tree_view_are_selected(desktop: &Desktop) {
+            let app = desktop.gtk3_widget_factory();
+            let cli = desktop.cli();
+            let shown = tree(&cli, &app, &[]);
+            let cell = |name: &str| ref_of(find_nodes(&shown, "cell", name)[0]);
+            let is_selected = |name: &str| look::one(app.name(), "56", name).is("selected");
+            let table = nodes(&shown).into_iter().find(|node| {
+                node["role"] == "table" && !find_nodes(node, "cell", "Otto").is_empty()
+            });
+            let table = ref_of(table.expect("the table"));
+            let before = desktop.active_window();
+            let done = cli.ok(&["select", &table, "Otto"]);
+            assert_eq!(delivery(&done), "delivered_verified", "{done:#}");
+            assert!(is_selected("Otto") && is_selected("chaotic"));
+            let done = cli.ok(&["click", &cell("Andrea")]);
+            assert_eq!(delivery(&done), "delivered_verified", "{done:#}");
+            assert!(is_selected("Andrea") && !is_selected("Otto"));
+            let done = cli.ok(&["select", &table, "Andrea"]);
+            assert_eq!(delivery(&done), "not_delivered", "{done:#}");
+            assert_eq!(desktop.active_window(), before);
+            let done = cli.ok(&["select", &table, "Otto", "--headed"]);
+            assert_eq!(delivery(&done), "delivered_verified", "{done:#}");
+            assert!(is_selected("Otto"));
+        }
+
+        fn rows_of_a_gtk3_tree_are_selected_by_a_click(desktop: &Desktop) {
+            let app = desktop.gtk3("lists");
+            let cli = desktop.cli();
+            let data = cli.ok(&["find", "--app", app.name(), "--name", "Vegetables", "--exact", "--first"]);
+            let done = cli.ok(&["click", &ref_of(&data["match"])]);
+            assert_eq!(delivery(&done), "delivered_verified", "{done:#}");
+            app.wait_log("tree selected Vegetables");
+        }
+
+        /// 60 KB of text came back for three letters.
+        fn a_reply_repeats_only_the_beginning_of_a_long_text(desktop: &Desktop) {
+            let app = desktop.gedit(&desktop.file("long.txt", &"line of text\n".repeat(4500)));
+            let cli = desktop.cli();
+            let data = cli.ok(&["find", "--app", app.name(), "--role", "textfield", "--first"]);
+            let reply = cli.run(&["type", &ref_of(&data["match"]), "ZZZ"]);
+            let done = reply.ok();
+            assert_eq!(delivery(&done), "delivered_verified");
+            assert_eq!(done["post_state"]["value_chars"], 4500 * 13 + 3 - 1, "{reply}");
+            assert_eq!(done["post_state"]["value"].as_str().map(|text| text.chars().count()), Some(1000));
+            assert!(reply.stdout.len() < 3000, "{}", reply.stdout.len());
+        }
+
+        /// It said "sensitive" inside a combo box that was not, and its value was set.
+        fn a_field_inside_a_disabled_combo_box_of_gtk4_is_disabled(desktop: &Desktop) {
+            let app = desktop.gtk4_widget_factory();
+            let cli = desktop.cli();
+            let shown = tree(&cli, &app, &[]);
+            let boxes: Vec<&Value> = nodes(&shown)
+                .into_iter()
+                .filter(|node| node["role"] == "combobox" && nodes(node).iter().any(|inner| inner["role"] == "textfield"))
+                .collect();
+            assert_eq!(boxes.len(), 2, "{}", outline(&shown));
+            for combo in boxes {
+                let is_off = combo["states"].to_string().contains("disabled");
+                let field = *nodes(combo).iter().find(|node| node["role"] == "textfield").expect("a field");
+                assert_eq!(field["states"].to_string().contains("disabled"), is_off, "{field:#}");
+                let field = ref_of(field);
+                assert_eq!(cli.ok(&["is", &field, "--property", "enabled"])["result"], !is_off);
+                let reply = cli.run(&["set-value", &field, "new", "--timeout-ms", "600"]);
+                assert_eq!(reply.envelope()["ok"], !is_off, "{reply}");
+            }
+            let texts: Vec<Option<String>> =
+                look::find(app.name(), Some("61"), None).into_iter().map(|seen| seen.text).collect();
+            assert_eq!(texts.iter().filter(|text| text.as_deref() == Some("new")).count(), 1, "{texts:?}");
+        }
+    }
+}

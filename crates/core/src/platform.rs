@@ -468,6 +468,8 @@ pub struct Launched {
     pub pid: u32,
     /// Proof that it is the same process later.
     pub process_instance: Option<String>,
+    /// What marks the processes that come from it, where the system has such a thing.
+    pub mark: Option<String>,
 }
 
 /// What to take a picture of.
@@ -604,6 +606,10 @@ pub trait Platform: Clock {
     fn window_operation(&self, window: &Window, operation: WindowOperation, deadline: Deadline)
     -> Result<()>;
 
+    /// Which of these running applications are what `launch` would start by that name, though they go by another one.
+    fn instances(&self, name: &str, apps: &[App]) -> Vec<App>;
+    /// Whether a process comes from what was launched: started by it, or on its behalf.
+    fn comes_from(&self, pid: u32, launched: &Launched) -> bool;
     /// Starts an application; does not wait for its window.
     fn launch(&self, request: &LaunchRequest, deadline: Deadline) -> Result<Launched>;
     /// Asks an application to quit, or ends it; does not wait for the end.

@@ -43,9 +43,12 @@ pub struct PostState {
     /// Its states.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<&'static str>,
-    /// Its value; never that of a secure field.
+    /// The beginning of its value; never that of a secure field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
+    /// Characters of the whole value, where it was cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_chars: Option<usize>,
     /// Whether it takes input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,

@@ -277,6 +277,10 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
             vec![
                 ("characters of `type`, and of the item of `select`", type_text::MAX_CHARACTERS.to_string()),
                 ("characters of `set-value`", set_value::MAX_CHARACTERS.to_string()),
+                (
+                    "characters of a value that the reply of an action repeats",
+                    evidence::MOST_VALUE.to_string(),
+                ),
                 ("steps of `scroll`", scroll::MAX_AMOUNT.to_string()),
                 ("clicks of `mouse-click`", mouse_click::MAX_COUNT.to_string()),
                 ("lines of `mouse-wheel`, each axis", mouse_wheel::MAX_LINES.to_string()),

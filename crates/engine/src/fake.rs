@@ -330,10 +330,21 @@ impl Platform for Fake {
         self.trigger(&self.on_focus);
         Ok(())
     }
+    fn instances(&self, _: &str, _: &[App]) -> Vec<App> {
+        Vec::new()
+    }
+    fn comes_from(&self, _: u32, _: &Launched) -> bool {
+        true
+    }
     fn launch(&self, request: &LaunchRequest, _: Deadline) -> Result<Launched> {
         self.call()?;
         self.trigger(&self.on_launch);
-        Ok(Launched { name: request.app.clone(), pid: 50, process_instance: Some("p:50".to_owned()) })
+        Ok(Launched {
+            name: request.app.clone(),
+            pid: 50,
+            process_instance: Some("p:50".to_owned()),
+            mark: None,
+        })
     }
     fn close(&self, _: &App, _: bool, _: Deadline) -> Result<()> {
         self.call()?;

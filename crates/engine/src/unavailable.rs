@@ -95,6 +95,12 @@ impl Platform for Unavailable {
     fn window_operation(&self, _: &Window, _: WindowOperation, _: Deadline) -> Result<()> {
         refuse()
     }
+    fn instances(&self, _: &str, _: &[App]) -> Vec<App> {
+        Vec::new()
+    }
+    fn comes_from(&self, _: u32, _: &Launched) -> bool {
+        false
+    }
     fn launch(&self, _: &LaunchRequest, _: Deadline) -> Result<Launched> {
         refuse()
     }

@@ -11,7 +11,7 @@ use agent_desktop_core::platform::{Operation, Performed};
 use agent_desktop_core::{Deadline, Delivery, Error, ErrorCode, Result};
 
 use crate::bus::{
-    ACCESSIBLE, ACTION, COMPONENT, EDITABLE_TEXT, Object, PROPERTIES, SELECTION, TEXT, VALUE, objects,
+    ACCESSIBLE, ACTION, COMPONENT, EDITABLE_TEXT, Object, PROPERTIES, SELECTION, TABLE, TEXT, VALUE, objects,
     owned_by, send_get, send_number, send_plain, states, variant_number,
 };
 use crate::dbus::{Call, Connection, Failure, Message};
@@ -325,6 +325,13 @@ impl Actor<'_> {
         };
         for _ in 0..ANCESTORS {
             let parent = self.look(&container)?;
+            if live.interfaces.has(Interfaces::TABLE_CELL)
+                && self.toolkit == Toolkit::Gtk3
+                && parent.interfaces.has(Interfaces::TABLE)
+                && let Some(selected) = self.select_row(&container, index, live)?
+            {
+                return Ok(selected);
+            }
             if parent.interfaces.has(Interfaces::SELECTION) {
                 let call = Call {
                     signature: "i",
@@ -344,6 +351,28 @@ impl Actor<'_> {
             index = at;
         }
         Ok(Performed::NotOffered)
+    }
+
+    /// Selects the row of a cell of a GTK 3 tree view, which refuses to select the cell. `None`: that does not work either.
+    fn select_row(&mut self, table: &Object, index: i32, cell: &Live) -> Result<Option<Performed>> {
+        let native = "Table.AddRowSelection";
+        if cell.states & state::SELECTED != 0 {
+            return Ok(Some(Performed::Done { label: "select", native: native.to_owned() }));
+        }
+        let serial = send_number(self.connection, table, TABLE, "GetRowAtIndex", index);
+        let row = self.connection.wait(serial, self.at()).and_then(|message| Ok(message.body("i")?.i32()?));
+        let row = match row {
+            Ok(row) if row >= 0 => row,
+            Err(Failure::Timeout) => return Err(before(&Failure::Timeout, "which row it is in")),
+            _ => return Ok(None),
+        };
+        let call = Call {
+            signature: "i",
+            body: &|writer| writer.i32(row),
+            ..Call::new(&table.bus, &table.path, TABLE, "AddRowSelection")
+        };
+        let performed = self.yes_or_no("select", native, &call)?;
+        Ok(Some(performed).filter(|performed| matches!(performed, Performed::Done { .. })))
     }
 
     pub(crate) fn do_action(

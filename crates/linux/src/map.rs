@@ -381,6 +381,16 @@ pub(crate) fn states_of(facts: &NativeFacts<'_>, our_role: Role) -> States {
     states
 }
 
+/// Whether these states say that the object takes no input.
+pub(crate) fn is_insensitive(native: u64) -> bool {
+    native & (state::ENABLED | state::SENSITIVE) == 0
+}
+
+/// Whether it makes a difference for an object of this role that what it is in takes no input.
+pub(crate) fn can_be_disabled(our_role: Role) -> bool {
+    our_role.is_interactive()
+}
+
 /// Whether these states say that the object does not show.
 pub(crate) fn is_hidden(native: u64, toolkit: Toolkit) -> bool {
     if toolkit.showing_is_reliable() { native & state::SHOWING == 0 } else { native & state::VISIBLE == 0 }

@@ -997,6 +997,17 @@ impl Platform for Linux {
                 node.states.set(State::Offscreen, is_outside);
             }
         }
+        let cursor = tree
+            .iter()
+            .find(|(_, node)| may_be_sheet_cell(node, manner.toolkit) && node.states.has(State::Focused))
+            .map(|(id, _)| id);
+        if let Some(cursor) = cursor
+            && host::is_office(scope.window.pid)
+        {
+            let node = tree.node_mut(cursor);
+            let cell = Object::from_handle(&node.handle)?;
+            self.correct_emptied(&cell, node, deadline)?;
+        }
         let select = tree.iter().find(|(_, node)| may_be_open_select(node)).map(|(id, _)| id);
         if manner.toolkit == Toolkit::Gecko
             && let Some(select) = select
@@ -1046,6 +1057,16 @@ impl Platform for Linux {
                             && (is_told_by_label(&node) || opens_by_inner_button(&node))
                         {
                             self.read_label(&targets[at], &mut node, &manner, deadline)?;
+                        }
+                        if manner.toolkit == Toolkit::Gtk4
+                            && map::can_be_disabled(node.role)
+                            && !node.states.has(State::Disabled)
+                            && self.is_in_insensitive(&node.handle, deadline)?
+                        {
+                            node.states.insert(State::Disabled);
+                        }
+                        if may_be_sheet_cell(&node, manner.toolkit) {
+                            self.read_cell(&targets[at], &mut node, &manner, deadline)?;
                         }
                         if manner.toolkit == Toolkit::Gecko && may_be_open_select(&node) {
                             let is_open = self.has_open_list(window, deadline)?;
@@ -1247,6 +1268,14 @@ impl Platform for Linux {
         .map_err(|error| screen_error(&error))
     }
 
+    fn instances(&self, name: &str, apps: &[App]) -> Vec<App> {
+        start::instances(name, apps)
+    }
+
+    fn comes_from(&self, pid: u32, launched: &Launched) -> bool {
+        start::comes_from(pid, launched)
+    }
+
     fn launch(&self, request: &LaunchRequest, deadline: Deadline) -> Result<Launched> {
         start::start(request, deadline)
     }
@@ -1384,6 +1413,59 @@ impl Linux {
                 Ok(()) | Err(WindowSystemError::Gone { .. }) => {}
                 Err(error) => return Err(screen_error(&error)),
             }
+        }
+        Ok(())
+    }
+
+    /// Whether something around an object of GTK 4 takes no input: then nothing inside does, whatever it says.
+    fn is_in_insensitive(&self, handle: &Handle, deadline: Deadline) -> Result<bool> {
+        let around: Vec<Object> =
+            self.ancestors(handle, deadline)?.iter().map(Object::from_handle).collect::<Result<_>>()?;
+        self.with_bus(deadline, |bus| {
+            let connection = &mut bus.connection;
+            let serials: Vec<u32> =
+                around.iter().map(|object| send_plain(connection, object, ACCESSIBLE, "GetState")).collect();
+            Ok(connection
+                .call_all(&serials, deadline.at())
+                .into_iter()
+                .any(|answer| answer.and_then(|message| states(&message)).is_ok_and(map::is_insensitive)))
+        })
+    }
+
+    /// Reads the text of a cell of a sheet where it is true.
+    ///
+    /// LibreOffice keeps the object of a cell alive with the text it had when the cell is emptied: its table gives another
+    /// object for the same cell then. Only of the cell with the cursor it gives the old one; what that holds stands in
+    /// the input line.
+    fn read_cell(&self, cell: &Object, node: &mut Node, manner: &Manner, deadline: Deadline) -> Result<()> {
+        if !host::is_office(self.known(&cell.bus, deadline)?.pid) {
+            return Ok(());
+        }
+        let Some((column, row)) = node.name.as_deref().and_then(map::cell_address) else { return Ok(()) };
+        let living = self.act(cell, deadline, |actor| actor.living_cell(cell, row, column))?;
+        let Some(living) = living.filter(|living| living != cell) else {
+            return self.correct_emptied(cell, node, deadline);
+        };
+        let single = self.with_bus(deadline, |bus| {
+            Ok(Survey::new(&mut bus.connection, manner, Limits::default(), deadline.at())
+                .singles(std::slice::from_ref(&living))
+                .pop())
+        })?;
+        if let Some(Single::Live(now)) = single {
+            node.value = now.value;
+            node.text_length = now.text_length;
+            node.number = now.number;
+            node.states.set(State::Focused, now.states.has(State::Focused));
+        }
+        self.correct_emptied(&living, node, deadline)
+    }
+
+    /// Takes away the text of the cell with the cursor where the input line is empty.
+    fn correct_emptied(&self, cell: &Object, node: &mut Node, deadline: Deadline) -> Result<()> {
+        let may_be_empty = node.states.has(State::Focused) && node.value.is_some();
+        if may_be_empty && self.act(cell, deadline, |actor| actor.is_input_line_empty(cell))? {
+            node.value = None;
+            node.text_length = Some(0);
         }
         Ok(())
     }
@@ -1612,6 +1694,11 @@ impl Linux {
             Ok(is_inside)
         })
     }
+}
+
+/// Whether it may be a cell of a LibreOffice sheet.
+fn may_be_sheet_cell(node: &Node, toolkit: Toolkit) -> bool {
+    toolkit == Toolkit::Gtk3 && node.role == Role::Cell && !node.states.has(State::Secure)
 }
 
 /// Whether it may be the select of a page whose list Firefox shows.

@@ -305,6 +305,24 @@ fn signal(pid: u32, instance: &str, signals: &[Signal]) -> Result<()> {
     Ok(())
 }
 
+/// Whether a process started before the one with this token. What cannot be read did not.
+pub(crate) fn started_before(pid: u32, instance: Option<&str>) -> bool {
+    let ticks = |instance: &str| instance.rsplit(':').next()?.parse::<u64>().ok();
+    match (Stat::read(pid), instance.and_then(ticks)) {
+        (Ok(stat), Some(other)) => stat.start < other,
+        _ => false,
+    }
+}
+
+/// Whether a process was started with this variable in its environment, and this value, if one is given.
+pub(crate) fn has_variable(pid: u32, name: &str, value: Option<&str>) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|entry| {
+        let rest = entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        rest.is_some_and(|rest| value.is_none_or(|value| rest == value.as_bytes()))
+    })
+}
+
 /// What is known about the application a process belongs to, best source first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ApplicationHints {

@@ -11,7 +11,10 @@ use agent_desktop_core::platform::Performed;
 use agent_desktop_core::{Delivery, Error, ErrorCode, Result};
 
 use crate::act::Actor;
-use crate::bus::{ACCESSIBLE, COMPONENT, EDITABLE_TEXT, Object, objects, send_plain, states};
+use crate::bus::{
+    ACCESSIBLE, COMPONENT, EDITABLE_TEXT, Object, TABLE, TEXT, object, objects, send_get, send_plain, states,
+    variant_number,
+};
 use crate::dbus::{Call, Failure};
 use crate::map::{Interfaces, role, state};
 
@@ -85,6 +88,34 @@ impl Actor<'_> {
         Err(Error::new(ErrorCode::ActionFailed, "the input line offers no way to accept its text")
             .hint("the text stands in the input line; accept it with press Return --headed, or drop it with Escape")
             .delivery(Delivery::Unverified))
+    }
+
+    /// The object that stands for the cell at this place now.
+    pub(crate) fn living_cell(&mut self, cell: &Object, row: u32, column: u32) -> Result<Option<Object>> {
+        let live = self.look(cell)?;
+        let Some(table) = live.parent.filter(|_| is_cell(live.role, live.states, live.interfaces)) else {
+            return Ok(None);
+        };
+        let call = Call {
+            signature: "ii",
+            body: &|writer| {
+                writer.i32(row.cast_signed());
+                writer.i32(column.cast_signed());
+            },
+            ..Call::new(&table.bus, &table.path, TABLE, "GetAccessibleAt")
+        };
+        let deadline = self.at();
+        let found = self.connection.call(&call, deadline).and_then(|message| object(&message, &table.bus));
+        Ok(found.ok().filter(|found| !found.is_null()))
+    }
+
+    /// Whether there is an input line and nothing stands in it.
+    pub(crate) fn is_input_line_empty(&mut self, cell: &Object) -> Result<bool> {
+        let Some(InputLine { line, .. }) = self.input_line(cell)? else { return Ok(false) };
+        let serial = send_get(self.connection, &line, TEXT, "CharacterCount");
+        let count =
+            self.connection.wait(serial, self.deadline.at()).and_then(|message| variant_number(&message));
+        Ok(count.is_ok_and(|count| count == 0.0))
     }
 
     fn arrives_at(&mut self, cell: &Object) -> Result<bool> {

@@ -1295,6 +1295,7 @@ impl<'a> Survey<'a> {
         let mut fallbacks: Vec<Option<String>> = Vec::with_capacity(self.items.len());
         let mut natives: Vec<u32> = Vec::with_capacity(self.items.len());
         let mut popovers = Vec::new();
+        let mut insensitive: Vec<bool> = Vec::with_capacity(self.items.len());
         let mut stack: Vec<(u32, Option<NodeId>)> = vec![(0, None)];
         while let Some((id, parent)) = stack.pop() {
             let item = &self.items[id as usize];
@@ -1305,6 +1306,13 @@ impl<'a> Survey<'a> {
             let mut node = self.node(id);
             fallbacks.push(self.fallback_name(id, &mut node));
             natives.push(item.role.unwrap_or(0));
+            if self.manner.toolkit == Toolkit::Gtk4 {
+                let is_inside = parent.is_some_and(|parent| insensitive[parent as usize]);
+                insensitive.push(is_inside || map::is_insensitive(item.states.unwrap_or(0)));
+                if is_inside && map::can_be_disabled(node.role) {
+                    node.states.insert(State::Disabled);
+                }
+            }
             let node = tree.push(parent, node);
             // GTK 4 says what a popover is only by the name of its class, GTK 3 by a panel that is modal.
             let is_modal_panel = item.role == Some(role::PANEL)

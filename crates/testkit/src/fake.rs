@@ -707,6 +707,14 @@ impl Platform for FakePlatform {
         })
     }
 
+    fn instances(&self, _name: &str, _apps: &[App]) -> Vec<App> {
+        Vec::new()
+    }
+
+    fn comes_from(&self, _pid: u32, _launched: &Launched) -> bool {
+        true
+    }
+
     fn launch(&self, request: &LaunchRequest, _deadline: Deadline) -> Result<Launched> {
         self.begin(Call::Launch);
         self.world(|world| {
@@ -718,6 +726,7 @@ impl Platform for FakePlatform {
                 name: app.name.clone(),
                 pid: app.pid,
                 process_instance: Some(app.process_instance()),
+                mark: None,
             };
             world.deeds.push(Deed::Launch(request.clone()));
             Ok(launched)

@@ -88,9 +88,11 @@ impl Performer<'_, '_> {
                 format!("{} refused {label}", self.subject()),
             )
             .platform_detail(native)
-            .hint(
-                "it may be disabled or busy; look at it again, or allow the mouse and keyboard with --headed",
-            )
+            .hint(if self.context.options.headed {
+                "it may be disabled or busy; look at it again, or use the mouse commands at its place"
+            } else {
+                "it may be disabled or busy; look at it again, or allow the mouse and keyboard with --headed"
+            })
             .delivery(Delivery::NotDelivered)),
         }
     }

@@ -24,12 +24,20 @@ const WINDOWS_LOOK: u32 = 2;
 /// Pause between two looks.
 const POLL: Duration = Duration::from_millis(20);
 
+/// Characters of a value that a reply repeats; `get` gives more.
+pub(crate) const MOST_VALUE: usize = 1000;
+
 /// What the element looked like afterwards, for replies.
 pub(super) fn post_state(node: &Node) -> PostState {
+    let value = node.value.as_deref().filter(|_| !node.states.has(State::Secure));
+    let end = value.and_then(|value| Some(value.char_indices().nth(MOST_VALUE)?.0));
+    // The reading itself may have been cut.
+    let count = |value: &str| (node.text_length.unwrap_or(0) as usize).max(value.chars().count());
     PostState {
+        value_chars: value.filter(|_| end.is_some()).map(count),
         role: node.role.as_str(),
         states: node.states.iter().map(State::as_str).collect(),
-        value: node.value.clone().filter(|_| !node.states.has(State::Secure)),
+        value: value.map(|value| value[..end.unwrap_or(value.len())].to_owned()),
         enabled: Some(!node.states.has(State::Disabled)),
         hidden: node.states.has(State::Hidden).then_some(true),
         offscreen: node.states.has(State::Offscreen).then_some(true),
@@ -149,6 +157,19 @@ mod tests {
     use super::*;
     use agent_desktop_core::role::Role;
     use agent_desktop_core::tree::Handle;
+
+    #[test]
+    fn a_long_value_is_cut_and_its_length_told() {
+        let mut node = Node::new(Role::TextField, Handle::new("x"));
+        node.value = Some("ä".repeat(MOST_VALUE));
+        assert_eq!(post_state(&node).value_chars, None);
+        node.value = Some("ä".repeat(MOST_VALUE + 1));
+        let state = post_state(&node);
+        assert_eq!(state.value, Some("ä".repeat(MOST_VALUE)));
+        assert_eq!(state.value_chars, Some(MOST_VALUE + 1));
+        node.text_length = Some(70_000);
+        assert_eq!(post_state(&node).value_chars, Some(70_000));
+    }
 
     #[test]
     fn focus_alone_is_no_effect_of_a_click() {

@@ -115,7 +115,12 @@ impl Launch {
         if self.no_attach {
             return Ok(None);
         }
-        let apps = targets::named(context.platform.apps(context.deadline)?, &self.app);
+        let running = context.platform.apps(context.deadline)?;
+        // By the name it goes by, else as what would be started: a desktop entry has an id and a name of its own.
+        let mut apps = targets::named(running.clone(), &self.app);
+        if apps.is_empty() {
+            apps = context.platform.instances(&self.app, &running);
+        }
         if apps.is_empty() { Ok(None) } else { targets::one_app(apps, &self.app).map(Some) }
     }
 
@@ -186,7 +191,12 @@ impl Launch {
         windows.retain(|window| !before.windows.contains(&window.id) && window.visible != Some(false));
         let names = [fold(&launched.name), fold(&self.app)];
         let by_process = |window: &&Window| window.pid == launched.pid;
-        let by_name = |window: &&Window| names.contains(&fold(&window.app_name));
+        // A window of another process is taken for what was started where that has handed over to it, or started it.
+        let state = context.platform.process_state(launched.pid, launched.process_instance.as_deref());
+        let by_name = |window: &&Window| {
+            names.contains(&fold(&window.app_name))
+                && (state == ProcessState::Exited || context.platform.comes_from(window.pid, launched))
+        };
         let rules: [&dyn Fn(&&Window) -> bool; 2] = [&by_process, &by_name];
         for rule in rules {
             let found: Vec<&Window> = windows.iter().filter(rule).collect();
@@ -197,7 +207,10 @@ impl Launch {
         }
         // What was started may be a script, whose child has another number and another name. A single new process with a
         // window is taken for that child once it has been there for a while and nothing fits better.
-        windows.retain(|window| !before.processes.contains(&(window.pid, window.process_instance.clone())));
+        windows.retain(|window| {
+            !before.processes.contains(&(window.pid, window.process_instance.clone()))
+                && context.platform.comes_from(window.pid, launched)
+        });
         let is_one_process = windows.windows(2).all(|pair| pair[0].pid == pair[1].pid);
         match windows.into_iter().next() {
             Some(window) if is_one_process => {
@@ -242,14 +255,7 @@ impl Launch {
             }
             if is_over || !context.pause(poll) {
                 if ended.is_some() {
-                    return Err(Error::new(
-                        ErrorCode::AppUnresponsive,
-                        format!("{} (pid {}) ended without a window", launched.name, launched.pid),
-                    )
-                    .kind("ended_without_window")
-                    .detail("process_state", facts([("state", "exited".into())]))
-                    .hint("start it in a terminal to see why; it may need --arg, --env or --cwd")
-                    .delivery(Delivery::Unverified));
+                    return Err(ended_without_window(launched));
                 }
                 return match last_error {
                     Some(error) => Err(error.delivery(Delivery::Unverified)),
@@ -259,6 +265,25 @@ impl Launch {
             poll = (poll * 3 / 2).min(MAX_POLL);
         }
     }
+}
+
+/// What was started is gone, and nothing is there instead.
+fn ended_without_window(launched: &Launched) -> Error {
+    Error::new(
+        ErrorCode::AppUnresponsive,
+        format!("{} (pid {}) ended without a window", launched.name, launched.pid),
+    )
+    .kind("ended_without_window")
+    .detail("process_state", facts([("state", "exited".into())]))
+    .hint("start it in a terminal to see why; it may need --arg, --env or --cwd")
+    .delivery(Delivery::Unverified)
+}
+
+/// A name by which commands find what has no window yet: what it registers as is not known before it does.
+fn name_without_window(context: &Context<'_>, launched: &Launched) -> String {
+    let apps = context.platform.apps(context.deadline).unwrap_or_default();
+    let registered = apps.into_iter().find(|app| app.pid == launched.pid);
+    registered.map_or_else(|| format!("pid:{}", launched.pid), |app| app.name)
 }
 
 impl Run for Launch {
@@ -307,6 +332,10 @@ impl Run for Launch {
         let launched = context.platform.launch(&request, context.deadline)?;
         drop(lease);
         let window = if context.is_single_attempt {
+            let state = context.platform.process_state(launched.pid, launched.process_instance.as_deref());
+            if state == ProcessState::Exited {
+                return Err(ended_without_window(&launched));
+            }
             None
         } else {
             self.wait_for_window(context, &launched, &before).map_err(|error| error.delivery(Delivery::Unverified))?
@@ -328,7 +357,9 @@ impl Run for Launch {
         };
         let (app, pid, process_instance) = match &window {
             Some(window) => (window.app_name.clone(), window.pid, window.process_instance.clone()),
-            None => (launched.name, launched.pid, launched.process_instance),
+            None => {
+                (name_without_window(context, &launched), launched.pid, launched.process_instance)
+            }
         };
         Ok(LaunchReply { app, pid, process_instance, window: window.as_ref().map(WindowData::from), suggestion: None })
     }
