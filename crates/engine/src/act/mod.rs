@@ -312,7 +312,14 @@ fn wait_until_actionable(
             Ok(resolved) => {
                 loaded.tell(context, &Ok(()))?;
                 waited.preflight_attempts += 1;
-                let report = look(context, &resolved, action, &mut stability)?;
+                let report = match look(context, &resolved, action, &mut stability) {
+                    Ok(report) => report,
+                    // Cut off by the deadline: what was seen before tells more.
+                    Err(error) if error.code() == ErrorCode::Timeout && before.is_some() => {
+                        return Err(before.map_or(error, |before| before.timed_out(context)));
+                    }
+                    Err(error) => return Err(error),
+                };
                 if report.is_actionable() {
                     return Ok(());
                 }
