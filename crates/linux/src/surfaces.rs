@@ -123,7 +123,7 @@ impl Linux {
                 seen.numbers.extend(number_of(&object.path));
             }
             if node.role == Role::MenuButton && node.states.has(State::Expanded) {
-                seen.opener = Some(node.name.clone());
+                seen.opener = Some(node.name.clone().unwrap_or_default());
             }
         }
         for id in 0..surveyed.tree.len() as NodeId {
@@ -160,7 +160,7 @@ struct Seen {
     /// Numbers of objects of Qt.
     numbers: BTreeSet<u32>,
     /// The name of a button whose menu is open, if there is such a button.
-    opener: Option<Option<String>>,
+    opener: Option<String>,
 }
 
 impl Linux {
@@ -219,7 +219,7 @@ impl Linux {
             surfaces.push(Surface {
                 id: String::new(),
                 kind: if seen.opener.is_some() { "menu" } else { "context_menu" },
-                title: seen.opener.clone().flatten(),
+                title: seen.opener.clone().filter(|name| !name.is_empty()),
                 item_count: (items > 0).then_some(items as u32),
                 handle: menu.handle(),
             });
