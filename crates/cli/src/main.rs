@@ -92,6 +92,9 @@ impl Global {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = native::serve() {
+        return code;
+    }
     // Arguments that are not Unicode would make clap's derive fail later and less clearly.
     let matches = CommandLine::command().try_get_matches();
     let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {

@@ -496,6 +496,39 @@ pub struct Image {
     pub rgb: Vec<u8>,
 }
 
+/// A form of what is in the clipboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClipboardForm {
+    /// Text.
+    Text,
+    /// Files, as `file://` addresses.
+    Files,
+    /// A picture.
+    Image,
+}
+
+/// What is in the clipboard, or is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClipboardContent {
+    /// Text.
+    Text(String),
+    /// Files, as `file://` addresses.
+    Files(Vec<String>),
+    /// A picture, as a PNG file.
+    Image(Vec<u8>),
+}
+
+/// What the clipboard offers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClipboardOffer {
+    /// Who put it there, in the platform's words; another content means another word, mostly.
+    pub owner: String,
+    /// The forms it can be had in, the richest first: files, image, text.
+    pub forms: Vec<ClipboardForm>,
+    /// Whether it is marked as a secret, as password managers do.
+    pub is_concealed: bool,
+}
+
 /// State of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessState {
@@ -581,6 +614,17 @@ pub trait Platform: Clock {
     fn launch(&self, request: &LaunchRequest, deadline: Deadline) -> Result<Launched>;
     /// Asks an application to quit, or ends it; does not wait for the end.
     fn close(&self, app: &App, force: bool, deadline: Deadline) -> Result<()>;
+    /// What the clipboard offers.
+    fn clipboard_offer(&self, deadline: Deadline) -> Result<ClipboardOffer>;
+    /// Reads the clipboard in one form; `None`: it has no such form. `limit`: bytes at most.
+    fn clipboard_read(
+        &self,
+        form: ClipboardForm,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Option<ClipboardContent>>;
+    /// Puts this into the clipboard, where it stays after we have ended; `None`: empties it.
+    fn clipboard_write(&self, content: Option<&ClipboardContent>, deadline: Deadline) -> Result<()>;
     /// Takes a picture. Never returns the pixels of another window.
     fn capture(&self, target: &CaptureTarget, deadline: Deadline) -> Result<Image>;
 }

@@ -20,7 +20,9 @@ use crate::commands::{
     snapshot, trace as trace_command, type_text, wait, window_change,
 };
 use crate::trace::export;
-use crate::{artifacts, context, lease, observe, picture, pointer, resolve, session, store, trace, wait_for};
+use crate::{
+    artifacts, clipboard, context, lease, observe, picture, pointer, resolve, session, store, trace, wait_for,
+};
 
 fn code(word: &str) -> String {
     format!("`{word}`")
@@ -288,6 +290,9 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("`drag`: the stay over the target, by default", millis(drag::DROP_DELAY_MS)),
                 ("`drag`: the stay over the target, at most", millis(drag::MAX_DROP_DELAY_MS)),
                 ("`drag`: picking up", millis(drag::PICKUP_MS)),
+                ("UTF-16 units of a text in the clipboard", clipboard::MAX_TEXT.to_string()),
+                ("files in the clipboard", clipboard::MAX_FILES.to_string()),
+                ("bytes of the address of such a file", clipboard::MAX_ADDRESS.to_string()),
                 ("entries of `batch`", batch::MAX_ENTRIES.to_string()),
                 ("bytes of its input", batch::MAX_INPUT.to_string()),
                 (

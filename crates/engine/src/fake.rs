@@ -9,9 +9,10 @@ use agent_desktop_core::action::{Capabilities, Capability};
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
-    Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
+    App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
+    LaunchRequest, Launched, Limits, Observation, Operation, Performed, Permission, Permissions, Platform,
+    ProcessState, Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery,
+    Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::tree::{Handle, Node, NodeId, Tree};
@@ -48,6 +49,8 @@ pub(crate) struct Fake {
     pub(crate) inputs: RefCell<Vec<Input>>,
     pub(crate) panics: Cell<bool>,
     calls: Cell<u64>,
+    clipboard: RefCell<Option<ClipboardContent>>,
+    pub(crate) conceals: Cell<bool>,
 }
 
 pub(crate) fn app(name: &str, pid: u32) -> App {
@@ -143,6 +146,8 @@ impl Fake {
             inputs: RefCell::default(),
             panics: Cell::default(),
             calls: Cell::default(),
+            clipboard: RefCell::default(),
+            conceals: Cell::default(),
         }
     }
 
@@ -344,6 +349,34 @@ impl Platform for Fake {
     fn close(&self, _: &App, _: bool, _: Deadline) -> Result<()> {
         self.call()?;
         self.trigger(&self.on_close);
+        Ok(())
+    }
+    fn clipboard_offer(&self, _: Deadline) -> Result<ClipboardOffer> {
+        self.call()?;
+        let content = self.clipboard.borrow();
+        let forms = match *content {
+            None => Vec::new(),
+            Some(ClipboardContent::Text(_)) => vec![ClipboardForm::Text],
+            Some(ClipboardContent::Files(_)) => vec![ClipboardForm::Files, ClipboardForm::Text],
+            Some(ClipboardContent::Image(_)) => vec![ClipboardForm::Image],
+        };
+        Ok(ClipboardOffer { owner: "1".to_owned(), forms, is_concealed: self.conceals.get() })
+    }
+    fn clipboard_read(&self, form: ClipboardForm, _: usize, _: Deadline) -> Result<Option<ClipboardContent>> {
+        self.call()?;
+        Ok(match (form, self.clipboard.borrow().clone()) {
+            (ClipboardForm::Text, Some(ClipboardContent::Files(files))) => {
+                Some(ClipboardContent::Text(files.join("\n")))
+            }
+            (ClipboardForm::Text, content @ Some(ClipboardContent::Text(_)))
+            | (ClipboardForm::Files, content @ Some(ClipboardContent::Files(_)))
+            | (ClipboardForm::Image, content @ Some(ClipboardContent::Image(_))) => content,
+            _ => None,
+        })
+    }
+    fn clipboard_write(&self, content: Option<&ClipboardContent>, _: Deadline) -> Result<()> {
+        self.call()?;
+        *self.clipboard.borrow_mut() = content.cloned();
         Ok(())
     }
     fn capture(&self, target: &CaptureTarget, _: Deadline) -> Result<Image> {

@@ -7,6 +7,7 @@
 pub mod act;
 pub mod action_reply;
 pub(crate) mod artifacts;
+mod clipboard;
 #[cfg(test)]
 mod command_tests;
 pub mod commands;

@@ -6,9 +6,10 @@ use agent_desktop_core::Deadline;
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::Point;
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
-    Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
+    App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
+    LaunchRequest, Launched, Limits, Observation, Operation, Performed, Permission, Permissions, Platform,
+    ProcessState, Reading, Safety, Scope, Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window,
+    WindowOperation,
 };
 use agent_desktop_core::tree::Handle;
 
@@ -104,6 +105,15 @@ impl Platform for Unavailable {
         refuse()
     }
     fn close(&self, _: &App, _: bool, _: Deadline) -> Result<()> {
+        refuse()
+    }
+    fn clipboard_offer(&self, _: Deadline) -> Result<ClipboardOffer> {
+        refuse()
+    }
+    fn clipboard_read(&self, _: ClipboardForm, _: usize, _: Deadline) -> Result<Option<ClipboardContent>> {
+        refuse()
+    }
+    fn clipboard_write(&self, _: Option<&ClipboardContent>, _: Deadline) -> Result<()> {
         refuse()
     }
     fn capture(&self, _: &CaptureTarget, _: Deadline) -> Result<Image> {

@@ -3,6 +3,7 @@
 mod act;
 mod browser_dialogs;
 mod bus;
+pub mod clipboard;
 mod dbus;
 pub mod desktop_entry;
 mod host;

@@ -11,9 +11,10 @@ use agent_desktop_core::action::MouseButton;
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::key::{Key, Modifier};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
-    Operation, Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety,
-    Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
+    App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
+    LaunchRequest, Launched, Limits, Observation, Operation, Performed, Permission, Permissions, Platform,
+    Presentation, ProcessState, Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent,
+    TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -25,6 +26,7 @@ use crate::bus::{
     ACCESSIBLE, APPLICATION, Bus, COMPONENT, Object, ROOT, Registered, bus_error, object, objects, owned_by,
     send_get, send_plain, states, variant_string,
 };
+use crate::clipboard;
 use crate::dbus::{Call, Connection, Failure};
 use crate::map::{self, Toolkit, role, state};
 use crate::popups::{self, Popovers, PopupWindow};
@@ -108,6 +110,8 @@ const SUPPORTED_SURFACES: &[SurfaceKind] = &[
 ];
 
 /// Children of an application that are looked at as windows.
+/// How long it may take to find out where the popups of a tree are, once the tree was read.
+const PLACING: Duration = Duration::from_millis(100);
 /// Characters of a title.
 const MOST_TITLE: usize = 1000;
 const MOST_WINDOWS: usize = 256;
@@ -724,7 +728,7 @@ fn unresponsive(pid: u32, failure: Option<&Failure>) -> Error {
     }
 }
 
-fn screen_error(error: &WindowSystemError) -> Error {
+pub(crate) fn screen_error(error: &WindowSystemError) -> Error {
     let text = error.to_string();
     let (code, delivery) = match error {
         WindowSystemError::Connect { .. } | WindowSystemError::Unsupported { .. } => {
@@ -958,11 +962,15 @@ impl Platform for Linux {
             });
         }
         let mut tree = std::mem::take(&mut surveyed.tree);
+        // What was read until the last moment is still put in its place.
+        let now = self.now();
+        let placing =
+            if deadline.remaining(now) < PLACING { Deadline::after(now, PLACING) } else { deadline };
         let mut popups = OnceCell::new();
         if manner.toolkit == Toolkit::Gtk4 {
-            let mut open = self.popups(scope.window.pid, deadline)?;
+            let mut open = self.popups(scope.window.pid, placing)?;
             if let Some(root) = &scope.root
-                && let Some((popup, (dx, dy))) = self.popup_around(root, &open, deadline)?
+                && let Some((popup, (dx, dy))) = self.popup_around(root, &open, placing)?
             {
                 let (left, top) = manner.origin;
                 popups::move_all(&mut tree, (dx - f64::from(left), dy - f64::from(top)));
@@ -982,7 +990,7 @@ impl Platform for Linux {
                 // A menu reaches over the edge of its window.
                 let is_outside = match outside {
                     Some(bounds) => {
-                        !popups::is_inside(self.popups_once(&popups, scope.window.pid, deadline)?, &bounds)
+                        !popups::is_inside(self.popups_once(&popups, scope.window.pid, placing)?, &bounds)
                     }
                     None => false,
                 };
@@ -1303,6 +1311,27 @@ impl Platform for Linux {
             return Ok(());
         }
         process::terminate(app.pid, instance).map_err(|error| refused(&error))
+    }
+
+    fn clipboard_offer(&self, deadline: Deadline) -> Result<ClipboardOffer> {
+        clipboard::offer(self.need_display(deadline)?, deadline)
+    }
+
+    fn clipboard_read(
+        &self,
+        form: ClipboardForm,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Option<ClipboardContent>> {
+        clipboard::read(self.need_display(deadline)?, form, limit, deadline)
+    }
+
+    fn clipboard_write(&self, content: Option<&ClipboardContent>, deadline: Deadline) -> Result<()> {
+        let display = self.need_display(deadline)?;
+        match content {
+            Some(content) => clipboard::write(content, deadline),
+            None => display.clipboard_clear(deadline.at()).map_err(|error| screen_error(&error)),
+        }
     }
 
     fn capture(&self, target: &CaptureTarget, deadline: Deadline) -> Result<Image> {

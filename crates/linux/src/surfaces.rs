@@ -123,7 +123,7 @@ impl Linux {
                 seen.numbers.extend(number_of(&object.path));
             }
             if node.role == Role::MenuButton && node.states.has(State::Expanded) {
-                seen.opener = Some(node.name.clone().unwrap_or_default());
+                seen.opener = Some(Opener { name: node.name.clone() });
             }
         }
         for id in 0..surveyed.tree.len() as NodeId {
@@ -159,8 +159,14 @@ impl Linux {
 struct Seen {
     /// Numbers of objects of Qt.
     numbers: BTreeSet<u32>,
-    /// The name of a button whose menu is open, if there is such a button.
-    opener: Option<String>,
+    /// A button whose menu is open.
+    opener: Option<Opener>,
+}
+
+/// A button that has opened its menu.
+#[derive(Clone)]
+struct Opener {
+    name: Option<String>,
 }
 
 impl Linux {
@@ -219,7 +225,7 @@ impl Linux {
             surfaces.push(Surface {
                 id: String::new(),
                 kind: if seen.opener.is_some() { "menu" } else { "context_menu" },
-                title: seen.opener.clone().filter(|name| !name.is_empty()),
+                title: seen.opener.clone().and_then(|opener| opener.name),
                 item_count: (items > 0).then_some(items as u32),
                 handle: menu.handle(),
             });

@@ -35,9 +35,10 @@ use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Clock, Display, Hit, Image, Input, LaunchRequest, Launched, Limits, Observation,
-    Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
+    App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
+    LaunchRequest, Launched, Limits, Observation, Operation, Performed, Permission, Permissions, Platform,
+    ProcessState, Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery,
+    Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -747,6 +748,24 @@ impl Platform for FakePlatform {
             }
             Ok(())
         })
+    }
+
+    /// Nobody copies anything here.
+    fn clipboard_offer(&self, _deadline: Deadline) -> Result<ClipboardOffer> {
+        Ok(ClipboardOffer::default())
+    }
+
+    fn clipboard_read(
+        &self,
+        _form: ClipboardForm,
+        _limit: usize,
+        _deadline: Deadline,
+    ) -> Result<Option<ClipboardContent>> {
+        Ok(None)
+    }
+
+    fn clipboard_write(&self, _content: Option<&ClipboardContent>, _deadline: Deadline) -> Result<()> {
+        Ok(())
     }
 
     fn capture(&self, target: &CaptureTarget, _deadline: Deadline) -> Result<Image> {

@@ -91,6 +91,12 @@ impl Effects {
         Effects { mutates: true, ..self }
     }
 
+    /// The same, and takes the lease.
+    #[must_use]
+    pub const fn leased(self) -> Effects {
+        Effects { takes_lease: true, ..self }
+    }
+
     /// The same, and accepts `--wait-for`.
     #[must_use]
     pub const fn waiting(self) -> Effects {
@@ -273,6 +279,9 @@ commands! {
     "list-surfaces" list_surfaces::ListSurfaces, Effects::READS, timeout_ms: OPERATION_MS;
     "screenshot" screenshot::Screenshot, Effects::CAPTURES, timeout_ms: OPERATION_MS;
     "wait" wait::Wait, Effects::READS, timeout: wait::WAIT_MS;
+    "clipboard-get" clipboard_get::ClipboardGet, Effects::NONE, timeout_ms: OPERATION_MS;
+    "clipboard-set" clipboard_set::ClipboardSet, Effects::NONE.changing().leased(), timeout_ms: OPERATION_MS;
+    "clipboard-clear" clipboard_clear::ClipboardClear, Effects::NONE.changing().leased();
     "batch" batch::Batch, Effects::NONE.changing(), timeout_ms: batch::BATCH_MS;
     "session" session::Session, Effects::NONE.changing();
     "trace" trace::Trace, Effects::NONE.changing();

@@ -9,6 +9,7 @@
 //! [`WindowSystemError::Timeout`] when it passes; a hung server never hangs us.
 
 mod capture;
+mod clipboard;
 mod connection;
 mod displays;
 mod input;
@@ -19,6 +20,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub use capture::{Capture, Image, encode_png};
+pub use clipboard::{Content, Form, Offer};
 pub use connection::X11;
 pub use displays::Display;
 pub use input::{Button, Drag, Pointer, TypingError, TypingOptions};
