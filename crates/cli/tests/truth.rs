@@ -249,6 +249,8 @@ mod questions {
             assert_eq!(error["disposition"]["delivery"], "not_delivered", "{error:#}");
             assert!(error["message"].to_string().contains("covered by dialog"), "{error:#}");
         }
+        let ready = ["wait", "--element", &send, "--predicate", "actionable", "--timeout", "0"];
+        assert_eq!(cli.fails(&ready)["code"], "TIMEOUT");
         assert!(app.title(desktop).contains("asking"), "{}", app.title(desktop));
         let dialog = tree(&cli, app, &["--surface", "sheet"]);
         assert_eq!(dialog["role"], "dialog", "{}", outline(&dialog));
@@ -256,8 +258,15 @@ mod questions {
         assert_eq!(ok.len(), 1, "{}", outline(&dialog));
         cli.ok(&["click", &ref_of(ok[0])]);
         app.wait_title(desktop, "answered");
+        cli.ok(&ready);
         cli.ok(&["click", &send]);
         app.wait_title(desktop, "sent");
+        // A page has no scroll bar that could be moved.
+        let error = cli.fails(&["scroll", &send]);
+        assert_eq!(
+            (&error["code"], &error["details"]["kind"]),
+            (&"POLICY_DENIED".into(), &"scroll_needs_wheel".into())
+        );
         cli.ok(&["check", &agree]);
         app.wait_title(desktop, "checked");
         let listed = cli.ok(&["list-surfaces", "--app", app.name()]);

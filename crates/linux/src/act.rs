@@ -354,9 +354,9 @@ impl Actor<'_> {
     }
 
     /// Selects the row of a cell of a GTK 3 tree view, which refuses to select the cell. `None`: that does not work either.
-    fn select_row(&mut self, table: &Object, index: i32, cell: &Live) -> Result<Option<Performed>> {
+    fn select_row(&mut self, table: &Object, index: i32, item: &Live) -> Result<Option<Performed>> {
         let native = "Table.AddRowSelection";
-        if cell.states & state::SELECTED != 0 {
+        if item.states & state::SELECTED != 0 {
             return Ok(Some(Performed::Done { label: "select", native: native.to_owned() }));
         }
         let serial = send_number(self.connection, table, TABLE, "GetRowAtIndex", index);

@@ -1434,7 +1434,7 @@ impl Linux {
 
     /// Reads the text of a cell of a sheet where it is true.
     ///
-    /// LibreOffice keeps the object of a cell alive with the text it had when the cell is emptied: its table gives another
+    /// `LibreOffice` keeps the object of a cell alive with the text it had when the cell is emptied: its table gives another
     /// object for the same cell then. Only of the cell with the cursor it gives the old one; what that holds stands in
     /// the input line.
     fn read_cell(&self, cell: &Object, node: &mut Node, manner: &Manner, deadline: Deadline) -> Result<()> {
@@ -1696,7 +1696,7 @@ impl Linux {
     }
 }
 
-/// Whether it may be a cell of a LibreOffice sheet.
+/// Whether it may be a cell of a `LibreOffice` sheet.
 fn may_be_sheet_cell(node: &Node, toolkit: Toolkit) -> bool {
     toolkit == Toolkit::Gtk3 && node.role == Role::Cell && !node.states.has(State::Secure)
 }

@@ -96,7 +96,7 @@ impl Actor<'_> {
         let Some(table) = live.parent.filter(|_| is_cell(live.role, live.states, live.interfaces)) else {
             return Ok(None);
         };
-        let call = Call {
+        let question = Call {
             signature: "ii",
             body: &|writer| {
                 writer.i32(row.cast_signed());
@@ -105,7 +105,8 @@ impl Actor<'_> {
             ..Call::new(&table.bus, &table.path, TABLE, "GetAccessibleAt")
         };
         let deadline = self.at();
-        let found = self.connection.call(&call, deadline).and_then(|message| object(&message, &table.bus));
+        let found =
+            self.connection.call(&question, deadline).and_then(|message| object(&message, &table.bus));
         Ok(found.ok().filter(|found| !found.is_null()))
     }
 

@@ -496,7 +496,7 @@ fn limits_of(resolved: &Resolved) -> Option<Rect> {
 /// The dialog that keeps people from using this element, if there is one.
 ///
 /// Accessibility interfaces reach behind modal dialogs; people do not, and applications do not expect it.
-fn modal_cover(context: &Context<'_>, resolved: &Resolved, action: Action) -> Result<Option<Hit>> {
+pub(crate) fn modal_cover(context: &Context<'_>, resolved: &Resolved, action: Action) -> Result<Option<Hit>> {
     if !action.requirements().enabled {
         return Ok(None);
     }

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::is::{Question, ask};
 use super::{Effects, Reply, Run};
+use crate::act;
 use crate::context::{Context, MAX_TIMEOUT_MS, OPERATION_MS, Options};
 use crate::envelope::OneFact;
 use crate::observe::Target;
@@ -251,7 +252,7 @@ impl Wait {
                 Ok(resolved) => {
                     stored.tell(context, &Ok(()))?;
                     stability.sample(context.now(), resolved.node.bounds);
-                    let (is_so, observed) = self.look(predicate, &resolved, &stability);
+                    let (is_so, observed) = self.look(context, predicate, &resolved, &stability);
                     if is_so {
                         return Ok(WaitReply::Element {
                             found: true,
@@ -287,7 +288,13 @@ impl Wait {
     }
 
     /// Whether it is so, and what was seen.
-    fn look(&self, predicate: Predicate, resolved: &Resolved, stability: &Stability) -> (bool, Fact) {
+    fn look(
+        &self,
+        context: &Context<'_>,
+        predicate: Predicate,
+        resolved: &Resolved,
+        stability: &Stability,
+    ) -> (bool, Fact) {
         let node = &resolved.node;
         let truth = |question: Question, word: &'static str| {
             let truth = ask(node, question);
@@ -306,7 +313,11 @@ impl Wait {
                     window: resolved.window.bounds,
                     stability,
                 };
-                let report = actionability::check(&situation);
+                let mut report = actionability::check(&situation);
+                // A dialog that has to be answered first covers it for every action.
+                if let Ok(Some(cover)) = act::modal_cover(context, resolved, action) {
+                    report.add_hit_test(&[(node.bounds.unwrap_or_default().center(), cover)]);
+                }
                 (report.is_actionable(), report.facts())
             }
             Predicate::Value => {
