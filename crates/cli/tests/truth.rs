@@ -245,7 +245,7 @@ mod questions {
         assert_eq!(listed["surfaces"].as_array().map(Vec::len), Some(1), "{listed:#}\n{done:#}");
         assert_eq!(listed["surfaces"][0]["type"], "sheet", "{listed:#}");
         for command in [&["click", &send][..], &["click", &send, "--headed"], &["check", &agree]] {
-            let error = cli.fails(&[command, &["--timeout-ms", "700"]].concat());
+            let error = cli.fails(&[command, &["--timeout-ms", "3000"]].concat());
             assert_eq!(error["disposition"]["delivery"], "not_delivered", "{error:#}");
             assert!(error["message"].to_string().contains("covered by dialog"), "{error:#}");
         }

@@ -591,6 +591,11 @@ pub trait Platform: Clock {
     fn text(&self, target: &Handle, query: &TextQuery, deadline: Deadline) -> Result<Option<TextContent>>;
     /// The living ancestors of an element up to its window, nearest first.
     fn ancestors(&self, handle: &Handle, deadline: Deadline) -> Result<Vec<Handle>>;
+    /// Whether this surface is what `target` has opened: it is `target` itself or hangs below it, or the application keeps
+    /// it elsewhere and shows it in the place of the list of `target`.
+    fn is_opened_by(&self, surface: &Handle, target: &Handle, deadline: Deadline) -> Result<bool> {
+        Ok(surface == target || self.ancestors(surface, deadline)?.contains(target))
+    }
     /// Who would receive a click at `point` meant for `target`.
     fn hit_test(&self, target: &Handle, window: &Window, point: Point, deadline: Deadline) -> Result<Hit>;
 

@@ -5,10 +5,11 @@
 
 use std::time::{Duration, Instant};
 
+use agent_desktop_core::geometry::Rect;
 use agent_desktop_core::tree::Handle;
 use agent_desktop_core::{Deadline, Error, ErrorCode, Result};
 
-use crate::dbus::{Call, Connection, Failure, Message, session_bus_addresses};
+use crate::dbus::{Call, Connection, Failure, Malformed, Message, session_bus_addresses};
 use crate::host;
 use crate::map::Toolkit;
 
@@ -89,6 +90,22 @@ pub(crate) fn send_get(connection: &mut Connection, object: &Object, interface: 
 /// Sends a call without arguments.
 pub(crate) fn send_plain(connection: &mut Connection, object: &Object, interface: &str, member: &str) -> u32 {
     connection.send(&Call::new(&object.bus, &object.path, interface, member))
+}
+
+/// Asks where an object is on the screen.
+pub(crate) fn send_extents(connection: &mut Connection, object: &Object) -> u32 {
+    connection.send(&Call {
+        signature: "u",
+        body: &|writer| writer.u32(0),
+        ..Call::new(&object.bus, &object.path, COMPONENT, "GetExtents")
+    })
+}
+
+/// The answer to [`send_extents`].
+pub(crate) fn extents_of(message: &Message) -> std::result::Result<Rect, Malformed> {
+    let mut body = message.body("(iiii)")?;
+    body.structure()?;
+    Ok(Rect::from_pixels(body.i32()?, body.i32()?, body.i32()?, body.i32()?))
 }
 
 /// Sends a call with one number.

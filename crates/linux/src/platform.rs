@@ -23,8 +23,8 @@ use agent_desktop_core::{Deadline, Delivery, Error, ErrorCode, Result};
 
 use crate::act::Actor;
 use crate::bus::{
-    ACCESSIBLE, APPLICATION, Bus, COMPONENT, Object, ROOT, Registered, bus_error, object, objects, owned_by,
-    send_get, send_plain, states, variant_string,
+    ACCESSIBLE, APPLICATION, Bus, COMPONENT, Object, ROOT, Registered, bus_error, extents_of, object,
+    objects, owned_by, send_extents, send_get, send_plain, states, variant_string,
 };
 use crate::clipboard;
 use crate::dbus::{Call, Connection, Failure};
@@ -404,16 +404,11 @@ impl Linux {
                 .filter(|window| !window.is_null())
                 .take(MOST_WINDOWS)
                 .map(|window| {
-                    let extents = connection.send(&Call {
-                        signature: "u",
-                        body: &|writer| writer.u32(0),
-                        ..Call::new(&window.bus, &window.path, COMPONENT, "GetExtents")
-                    });
                     let serials = [
                         send_plain(connection, window, ACCESSIBLE, "GetRole"),
                         send_plain(connection, window, ACCESSIBLE, "GetState"),
                         send_get(connection, window, ACCESSIBLE, "Name"),
-                        extents,
+                        send_extents(connection, window),
                     ];
                     (window, serials)
                 })
@@ -424,11 +419,7 @@ impl Linux {
                 let role = read(connection, role).and_then(|message| Ok(message.body("u")?.u32()?));
                 let native = read(connection, native).and_then(|message| states(&message));
                 let name = read(connection, name).and_then(|message| variant_string(&message));
-                let extents = read(connection, extents).and_then(|message| {
-                    let mut body = message.body("(iiii)")?;
-                    body.structure()?;
-                    Ok(Rect::from_pixels(body.i32()?, body.i32()?, body.i32()?, body.i32()?))
-                });
+                let extents = read(connection, extents).and_then(|message| Ok(extents_of(&message)?));
                 let (Ok(role), Ok(native)) = (role, native) else { continue };
                 candidates.push(Candidate {
                     object: window.clone(),
@@ -1104,6 +1095,10 @@ impl Platform for Linux {
             Ok(())
         })?;
         Ok(found)
+    }
+
+    fn is_opened_by(&self, surface: &Handle, target: &Handle, deadline: Deadline) -> Result<bool> {
+        self.is_list_of(surface, target, deadline)
     }
 
     fn hit_test(&self, target: &Handle, window: &Window, point: Point, deadline: Deadline) -> Result<Hit> {

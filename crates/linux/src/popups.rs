@@ -11,8 +11,7 @@ use agent_desktop_core::platform::Platform;
 use agent_desktop_core::tree::{Handle, NodeId, Tree};
 use agent_desktop_core::{Deadline, Result};
 
-use crate::bus::{COMPONENT, Object};
-use crate::dbus::Call;
+use crate::bus::{Object, extents_of, send_extents};
 use crate::map::role;
 use crate::platform::{Linux, rect};
 use crate::tree::Surveyed;
@@ -158,27 +157,10 @@ impl Linux {
         let objects: Vec<Object> = chain.iter().map(Object::from_handle).collect::<Result<_>>()?;
         self.with_bus(deadline, |bus| {
             let connection = &mut bus.connection;
-            let serials: Vec<u32> = objects
-                .iter()
-                .map(|object| {
-                    connection.send(&Call {
-                        signature: "u",
-                        body: &|writer| writer.u32(0),
-                        ..Call::new(&object.bus, &object.path, COMPONENT, "GetExtents")
-                    })
-                })
-                .collect();
-            let said: Vec<Option<Rect>> = connection
-                .call_all(&serials, deadline.at())
-                .into_iter()
-                .map(|answer| {
-                    let message = answer.ok()?;
-                    let mut body = message.body("(iiii)").ok()?;
-                    body.structure().ok()?;
-                    let (x, y) = (body.i32().ok()?, body.i32().ok()?);
-                    Some(Rect::from_pixels(x, y, body.i32().ok()?, body.i32().ok()?))
-                })
-                .collect();
+            let serials: Vec<u32> = objects.iter().map(|object| send_extents(connection, object)).collect();
+            let answers = connection.call_all(&serials, deadline.at());
+            let said: Vec<Option<Rect>> =
+                answers.into_iter().map(|answer| extents_of(&answer.ok()?).ok()).collect();
             Ok(nearest(popups, &said))
         })
     }

@@ -5,13 +5,16 @@
 
 use std::collections::BTreeSet;
 
-use agent_desktop_core::platform::{App, Limits, Surface, SurfaceKind};
+use agent_desktop_core::geometry::Rect;
+use agent_desktop_core::platform::{App, Limits, Platform, Surface, SurfaceKind};
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
-use agent_desktop_core::tree::{NodeId, Tree};
+use agent_desktop_core::tree::{Handle, NodeId, Tree};
 use agent_desktop_core::{Deadline, Result};
 
-use crate::bus::{ACCESSIBLE, Object, Registered, send_get, variant_string};
+use crate::bus::{
+    ACCESSIBLE, Object, Registered, extents_of, send_extents, send_get, send_plain, variant_string,
+};
 use crate::map::{Toolkit, role, state};
 use crate::platform::{Candidate, Linux, silence};
 use crate::qt_menus::{number_of, unreadable};
@@ -152,6 +155,59 @@ impl Linux {
         }
         Ok(())
     }
+}
+
+/// How far the list of a combo box may be from it, in pixels: a border, or one that both share.
+const GAP: f64 = 4.0;
+
+impl Linux {
+    /// Whether an open surface is the list or menu of `target`.
+    ///
+    /// Firefox shows the list of every select of a page in one combo box of its own, which is nowhere on the screen, and
+    /// the select says "expanded" for a moment or never. Which select it is for, only the place tells.
+    pub(crate) fn is_list_of(&self, surface: &Handle, target: &Handle, deadline: Deadline) -> Result<bool> {
+        let above = self.ancestors(surface, deadline)?;
+        if surface == target || above.contains(target) {
+            return Ok(true);
+        }
+        let Some(parent) = above.first() else { return Ok(false) };
+        let objects = [surface, parent, target].map(Object::from_handle);
+        let [Ok(list), Ok(holder), Ok(target)] = objects else { return Ok(false) };
+        if list.bus != target.bus {
+            return Ok(false);
+        }
+        let seen = self.placed(&[holder, target, list], deadline)?;
+        let [(role::COMBO_BOX, None), (role::COMBO_BOX, Some(target)), (_, Some(list))] = seen[..] else {
+            return Ok(false);
+        };
+        Ok(is_attached(&list, &target))
+    }
+
+    /// What these are and where they are on the screen, if they are. One wave.
+    fn placed(&self, objects: &[Object], deadline: Deadline) -> Result<Vec<(u32, Option<Rect>)>> {
+        self.with_bus(deadline, |bus| {
+            let connection = &mut bus.connection;
+            let mut serials = Vec::with_capacity(objects.len() * 2);
+            for object in objects {
+                serials.push(send_plain(connection, object, ACCESSIBLE, "GetRole"));
+                serials.push(send_extents(connection, object));
+            }
+            let answers: Vec<_> = connection.call_all(&serials, deadline.at());
+            let placed = answers.chunks(2).map(|answers| {
+                let native = answers[0].as_ref().ok().and_then(|message| message.body("u").ok()?.u32().ok());
+                let bounds = answers[1].as_ref().ok().and_then(|message| extents_of(message).ok());
+                (native.unwrap_or(0), bounds.filter(|bounds| !bounds.is_empty()))
+            });
+            Ok(placed.collect())
+        })
+    }
+}
+
+/// Whether a list begins or ends where the box ends or begins, one above the other.
+fn is_attached(list: &Rect, combo: &Rect) -> bool {
+    let is_near = |one: f64, other: f64| (one - other).abs() <= GAP;
+    is_near(list.x, combo.x)
+        && (is_near(list.y, combo.y + combo.height) || is_near(list.y + list.height, combo.y))
 }
 
 /// What was met while looking for what is open.

@@ -667,9 +667,7 @@ pub(crate) fn may_open_list(node: &Node) -> bool {
 /// Those of listing what is open.
 pub(crate) fn has_open_surface(context: &Context<'_>, handle: &Handle, app: &App) -> Result<bool> {
     for surface in context.platform.surfaces(app, None, context.deadline)? {
-        if surface.handle == *handle
-            || context.platform.ancestors(&surface.handle, context.deadline)?.contains(handle)
-        {
+        if context.platform.is_opened_by(&surface.handle, handle, context.deadline)? {
             return Ok(true);
         }
     }

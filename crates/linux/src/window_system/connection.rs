@@ -32,6 +32,8 @@ pub(super) struct DeadlineStream {
     deferred: RefCell<Option<Deferred>>,
     /// What is held is being released: a signal does not break that off.
     is_cleaning: Cell<bool>,
+    /// A request was given up while it was being sent.
+    is_broken: Cell<bool>,
 }
 
 impl DeadlineStream {
@@ -41,13 +43,17 @@ impl DeadlineStream {
             deadline: Cell::new(deadline),
             deferred: RefCell::new(None),
             is_cleaning: Cell::new(false),
+            is_broken: Cell::new(false),
         }
     }
 
     /// Waits until the server can be talked to (`flags`; empty: just waits) or `until`. Whether it can be.
     fn wait(&self, flags: PollFlags, until: Instant) -> io::Result<bool> {
         let deferred = self.deferred.borrow();
-        let arrivals = deferred.as_ref().filter(|_| !self.is_cleaning.get()).and_then(Deferred::arrivals);
+        // Never while a request leaves: x11rb has numbered it by then, and one that is numbered and not sent would make
+        // every later answer that of another question.
+        let may_break_off = !flags.contains(PollFlags::OUT) && !self.is_cleaning.get();
+        let arrivals = deferred.as_ref().filter(|_| may_break_off).and_then(Deferred::arrivals);
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
@@ -90,7 +96,15 @@ impl Stream for DeadlineStream {
         if mode.writable() {
             flags |= PollFlags::OUT;
         }
-        if self.wait(flags, self.deadline.get())? { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+        if self.is_broken.get() {
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "a request was left half sent"));
+        }
+        if self.wait(flags, self.deadline.get())? {
+            return Ok(());
+        }
+        // The server reads nothing, so nothing that is sent later could be matched with its answer.
+        self.is_broken.set(mode.writable());
+        Err(io::ErrorKind::TimedOut.into())
     }
 
     fn read(&self, buffer: &mut [u8], descriptors: &mut Vec<RawFdContainer>) -> io::Result<usize> {

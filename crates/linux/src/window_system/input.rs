@@ -302,8 +302,7 @@ impl X11 {
         let turn = || -> Outcome<()> {
             for (button, count) in steps {
                 for index in 1..=count {
-                    self.fake(BUTTON_PRESS_EVENT, button)?;
-                    self.fake(BUTTON_RELEASE_EVENT, button)?;
+                    self.fake_both(BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, button)?;
                     if index % WHEEL_BURST == 0 {
                         self.sync()?;
                         self.pause(Duration::from_millis(5))?;
@@ -488,9 +487,7 @@ impl X11 {
                 held = Press::keys(self, &keymap.keys_for(stroke.modifiers))?;
                 modifiers = stroke.modifiers;
             }
-            // Both halves leave together, so that no pause of ours makes the key repeat.
-            self.fake(KEY_PRESS_EVENT, stroke.keycode)?;
-            self.fake(KEY_RELEASE_EVENT, stroke.keycode)?;
+            self.fake_both(KEY_PRESS_EVENT, KEY_RELEASE_EVENT, stroke.keycode)?;
             self.wire.flush()?;
             *sent += 1;
             if index % TYPING_BURST == TYPING_BURST - 1 {
@@ -569,6 +566,17 @@ impl X11 {
 
     fn fake(&self, kind: u8, detail: u8) -> Outcome<()> {
         self.check_interruption()?;
+        self.send_fake(kind, detail)
+    }
+
+    /// Both halves leave together: no pause of ours makes the key repeat, and no signal comes between them.
+    fn fake_both(&self, press: u8, release: u8, detail: u8) -> Outcome<()> {
+        self.check_interruption()?;
+        self.send_fake(press, detail)?;
+        self.send_fake(release, detail)
+    }
+
+    fn send_fake(&self, kind: u8, detail: u8) -> Outcome<()> {
         self.wire.xtest_fake_input(kind, detail, 0, x11rb::NONE, 0, 0, 0)?;
         Ok(())
     }
