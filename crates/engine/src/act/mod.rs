@@ -304,22 +304,17 @@ fn wait_until_actionable(
     waited: &mut Waited,
 ) -> Result<()> {
     let mut stability = Stability::default();
-    let mut before: Option<Blocked> = None;
+    let mut seen: Option<Blocked> = None;
     loop {
-        let began = context.now();
         waited.resolve_attempts += 1;
-        let (last, pause) = match resolve::attempt(context, loaded, context.deadline) {
-            Ok(resolved) => {
-                loaded.tell(context, &Ok(()))?;
-                waited.preflight_attempts += 1;
-                let report = match look(context, &resolved, action, &mut stability) {
-                    Ok(report) => report,
-                    // Cut off by the deadline: what was seen before tells more.
-                    Err(error) if error.code() == ErrorCode::Timeout && before.is_some() => {
-                        return Err(before.map_or(error, |before| before.timed_out(context)));
-                    }
-                    Err(error) => return Err(error),
-                };
+        let looked = resolve::attempt(context, loaded, context.deadline).and_then(|resolved| {
+            loaded.tell(context, &Ok(()))?;
+            waited.preflight_attempts += 1;
+            let report = look(context, &resolved, action, &mut stability)?;
+            Ok((resolved, report))
+        });
+        let (last, pause) = match looked {
+            Ok((resolved, report)) => {
                 if report.is_actionable() {
                     return Ok(());
                 }
@@ -337,15 +332,11 @@ fn wait_until_actionable(
                     return Err(error);
                 }
                 let pause = if report.only_stability_blocks() { POLL_STABILITY } else { POLL };
-                (Blocked { phase: "preflight", error, report: Some(report) }, pause)
+                (Blocked { at: context.now(), error, report: Some(report) }, pause)
             }
-            Err(error) if error.is_retryable() => {
+            Err(error) if error.is_retryable() || is_out_of_time(&error) => {
                 waited.was_ambiguous |= error.code() == ErrorCode::AmbiguousTarget;
-                (Blocked { phase: "resolve", error, report: None }, POLL)
-            }
-            // Cut off by the deadline: what was seen before tells more.
-            Err(error) if error.code() == ErrorCode::Timeout && before.is_some() => {
-                return Err(before.map_or(error, |before| before.timed_out(context)));
+                (Blocked { at: context.now(), error, report: None }, POLL)
             }
             Err(error) => {
                 loaded.tell::<()>(context, &Err(error.clone()))?;
@@ -354,29 +345,40 @@ fn wait_until_actionable(
         };
         if !context.pause(pause) {
             // The last look may have been cut off by the deadline: what was seen before tells more. An application that
-            // had its time and said nothing hangs.
-            let is_cut_off = last.error.code() == ErrorCode::AppUnresponsive
-                && context.now().saturating_duration_since(began) < PATIENCE;
-            let told = before.filter(|_| is_cut_off).unwrap_or(last);
-            if told.phase == "resolve" {
+            // had half of the time and said nothing hangs.
+            let patience = PATIENCE.max(context.deadline.budget() / 2);
+            let told = seen
+                .filter(|seen| {
+                    is_out_of_time(&last.error) && last.at.saturating_duration_since(seen.at) < patience
+                })
+                .unwrap_or(last);
+            if told.report.is_none() {
                 loaded.tell::<()>(context, &Err(told.error.clone()))?;
             }
             return Err(told.timed_out(context));
         }
-        before = Some(last);
+        if last.report.is_some() {
+            seen = Some(last);
+        }
     }
+}
+
+/// Whether it says only that somebody did not answer in time.
+fn is_out_of_time(error: &Error) -> bool {
+    matches!(error.code(), ErrorCode::Timeout | ErrorCode::AppUnresponsive)
 }
 
 /// Why an element could not be acted on when it was last looked at.
 struct Blocked {
-    phase: &'static str,
+    at: Instant,
     error: Error,
     report: Option<Report>,
 }
 
 impl Blocked {
     fn timed_out(self, context: &Context<'_>) -> Error {
-        let mut last = vec![("phase".to_owned(), Fact::from(self.phase))];
+        let phase = if self.report.is_some() { "preflight" } else { "resolve" };
+        let mut last = vec![("phase".to_owned(), Fact::from(phase))];
         if let Some(Fact::Map(entries)) = self.report.as_ref().map(Report::facts) {
             last.extend(entries);
         } else {
@@ -601,7 +603,7 @@ fn final_check(
         }
         let pause = if report.only_stability_blocks() { POLL_STABILITY } else { POLL };
         if !context.pause(pause) {
-            return Err(Blocked { phase: "preflight", error, report: Some(report) }.timed_out(context));
+            return Err(Blocked { at: context.now(), error, report: Some(report) }.timed_out(context));
         }
         resolved = resolve::resolve(context, loaded)?;
     }
