@@ -366,6 +366,31 @@ fn a_ref_of_a_process_that_is_gone_or_stopped_says_which() {
 }
 
 #[test]
+fn a_last_look_that_the_deadline_cuts_off_does_not_hide_what_was_seen() {
+    for (code, silent_from, expected) in [
+        (ErrorCode::Timeout, 900, ("TIMEOUT", "actionability_timeout")),
+        (ErrorCode::AppUnresponsive, 900, ("TIMEOUT", "actionability_timeout")),
+        // One that was silent for most of the time hangs.
+        (ErrorCode::AppUnresponsive, 300, ("APP_UNRESPONSIVE", "")),
+    ] {
+        let bench = Bench::new("cut-off");
+        let reference = bench.reference("New");
+        bench.fake.now_be(|scene| {
+            scene.tree = altered(|node| {
+                node.states.set(State::Disabled, true);
+            });
+        });
+        let start = bench.fake.elapsed_ms();
+        bench.fake.at(start + silent_from, move |scene| scene.failing = Some(code));
+        let kind = Some(expected.1).filter(|kind| !kind.is_empty());
+        let arguments = json!({"ref_id": reference, "timeout_ms": 1000});
+        let error = bench.error("click", arguments, expected.0, kind, "not_delivered");
+        let told = error["message"].as_str().expect("a message");
+        assert_eq!(told.contains("disabled"), expected.0 == "TIMEOUT", "{code:?}: {told}");
+    }
+}
+
+#[test]
 fn a_renamed_button_is_stale_and_the_message_says_what_it_is_called_now() {
     let bench = Bench::new("renamed");
     let reference = bench.reference("New");

@@ -187,7 +187,11 @@ impl Fake {
         self.advance(Duration::from_micros(500));
         let scene = self.scene.borrow().clone();
         match scene.failing {
-            Some(code) => Err(Error::new(code, "scripted")),
+            Some(code) => {
+                let error = Error::new(code, "scripted");
+                let is_silence = code == ErrorCode::AppUnresponsive;
+                Err(if is_silence { error.retryable(true) } else { error })
+            }
             None => Ok(scene),
         }
     }

@@ -10,8 +10,9 @@ use agent_desktop_core::tree::Handle;
 use agent_desktop_core::{Deadline, Result};
 
 use crate::bus::{ACCESSIBLE, Object, send_plain};
+use crate::dbus::Failure;
 use crate::map::{Toolkit, dialog_role, role, state};
-use crate::platform::{Inner, Linux};
+use crate::platform::{Inner, Linux, unresponsive};
 
 /// Levels between the window of Firefox and the frame of a page.
 const LEVELS: u32 = 6;
@@ -98,7 +99,11 @@ impl Linux {
     fn dialog_role_of(&self, panel: &Object, deadline: Deadline) -> Result<Option<Role>> {
         self.with_bus(deadline, |bus| {
             let serial = send_plain(&mut bus.connection, panel, ACCESSIBLE, "GetAttributes");
-            let Ok(message) = bus.connection.wait(serial, deadline.at()) else { return Ok(None) };
+            let message = match bus.connection.wait(serial, deadline.at()) {
+                Ok(message) => message,
+                Err(Failure::Timeout) => return Err(unresponsive(0, Some(&Failure::Timeout))),
+                Err(_) => return Ok(None),
+            };
             let read = || -> std::result::Result<Vec<(String, String)>, crate::dbus::Malformed> {
                 let mut body = message.body("a{ss}")?;
                 let end = body.array(8)?;
@@ -121,12 +126,14 @@ impl Linux {
             let serials: Vec<u32> =
                 objects.iter().map(|object| send_plain(connection, object, ACCESSIBLE, "GetRole")).collect();
             let roles = connection.call_all(&serials, deadline.at());
-            let is_frame = |answer: std::result::Result<crate::dbus::Message, _>| {
-                answer.is_ok_and(|message| {
-                    message.body("u").and_then(|mut body| body.u32()) == Ok(role::INTERNAL_FRAME)
-                })
-            };
-            Ok(roles.into_iter().position(is_frame))
+            for (index, answer) in roles.into_iter().enumerate() {
+                match answer.and_then(|message| Ok(message.body("u")?.u32()?)) {
+                    Ok(role::INTERNAL_FRAME) => return Ok(Some(index)),
+                    Err(Failure::Timeout) => return Err(unresponsive(0, Some(&Failure::Timeout))),
+                    _ => {}
+                }
+            }
+            Ok(None)
         })
     }
 
@@ -169,7 +176,11 @@ impl Linux {
             if covers {
                 let handle = dialog.object.handle();
                 let reading = self.read(&[handle], window, deadline)?.into_iter().next();
-                let Some(Reading::Live(node)) = reading else { continue };
+                let node = match reading {
+                    Some(Reading::Live(node)) => node,
+                    Some(Reading::Unanswered) => return Err(unresponsive(0, Some(&Failure::Timeout))),
+                    Some(Reading::Gone) | None => continue,
+                };
                 return Ok(Some(Hit::Other { role: Role::Dialog, name: node.name, bounds: node.bounds }));
             }
         }

@@ -701,7 +701,7 @@ pub(crate) fn silence(pid: u32, deadline: Deadline) -> Error {
     unresponsive(pid, None)
 }
 
-fn unresponsive(pid: u32, failure: Option<&Failure>) -> Error {
+pub(crate) fn unresponsive(pid: u32, failure: Option<&Failure>) -> Error {
     let (why, process) = if host::is_stopped(pid) {
         ("its process is stopped", "unresponsive")
     } else {
@@ -709,7 +709,7 @@ fn unresponsive(pid: u32, failure: Option<&Failure>) -> Error {
     };
     let error = Error::new(ErrorCode::AppUnresponsive, format!("the application does not answer: {why}"))
         .kind("app_unresponsive")
-        .retryable(false)
+        .retryable(process == "running" && matches!(failure, Some(Failure::Timeout)))
         .detail("process_state", agent_desktop_core::error::facts([("state", process.into())]))
         .hint("see whether the application hangs; once it answers, retry")
         .delivery(Delivery::NotDelivered);
@@ -1144,6 +1144,7 @@ impl Platform for Linux {
                     Ok(message) => {
                         object(&message, &here.bus).ok().filter(|next| !next.is_null() && *next != here)
                     }
+                    Err(Failure::Timeout) => return Err(unresponsive(0, Some(&Failure::Timeout))),
                     Err(_) => None,
                 };
                 let Some(next) = next else { break };
@@ -1482,7 +1483,10 @@ impl Linux {
         self.children(&Object::from_handle(root)?, deadline)
     }
 
-    /// The children of an object that lists few, with their roles and states. What cannot be read is left out.
+    /// The children of an object that lists few, with their roles and states. What is gone by now is left out.
+    ///
+    /// # Errors
+    /// `APP_UNRESPONSIVE` when one of them does not answer: silence is not absence.
     pub(crate) fn children(&self, parent: &Object, deadline: Deadline) -> Result<Vec<Inner>> {
         self.with_bus(deadline, |bus| {
             let connection = &mut bus.connection;
@@ -1510,8 +1514,12 @@ impl Linux {
                     .wait(number, deadline.at())
                     .and_then(|message| Ok(message.body("u")?.u32()?));
                 let native = connection.wait(native, deadline.at()).and_then(|message| states(&message));
-                if let (Ok(role), Ok(states)) = (number, native) {
-                    inner.push(Inner { object, role, states });
+                match (number, native) {
+                    (Ok(role), Ok(states)) => inner.push(Inner { object, role, states }),
+                    (Err(Failure::Timeout), _) | (_, Err(Failure::Timeout)) => {
+                        return Err(unresponsive(0, Some(&Failure::Timeout)));
+                    }
+                    _ => {}
                 }
             }
             Ok(inner)

@@ -334,7 +334,7 @@ fn wait_until_actionable(
                 let pause = if report.only_stability_blocks() { POLL_STABILITY } else { POLL };
                 (Blocked { at: context.now(), error, report: Some(report) }, pause)
             }
-            Err(error) if error.is_retryable() || is_out_of_time(&error) => {
+            Err(error) if error.is_retryable() || error.code() == ErrorCode::Timeout => {
                 waited.was_ambiguous |= error.code() == ErrorCode::AmbiguousTarget;
                 (Blocked { at: context.now(), error, report: None }, POLL)
             }
@@ -386,8 +386,8 @@ impl Blocked {
             last.push(("message".to_owned(), self.error.message_fact()));
         }
         match self.error.code() {
-            // A silent application is no matter of patience: its own code says more.
-            ErrorCode::AppUnresponsive => return self.error,
+            // Silence is no matter of patience: its own code says more.
+            ErrorCode::AppUnresponsive | ErrorCode::Timeout => return self.error,
             // Nor are several that fit: the caller has to choose from the candidates.
             ErrorCode::AmbiguousTarget => {
                 return self
@@ -565,11 +565,21 @@ fn final_check(
     let mut stability = Stability::default();
     let mut has_scrolled = false;
     let mut has_raised = false;
+    let mut seen: Option<Blocked> = None;
+    // A look that the deadline cut off tells less than one before it.
+    let told = |error: Error, seen: Option<Blocked>| match seen {
+        Some(seen) if is_out_of_time(&error) => seen.timed_out(context),
+        _ => error,
+    };
     loop {
-        let report = look(context, &resolved, action, &mut stability)?;
+        let report = match look(context, &resolved, action, &mut stability) {
+            Ok(report) => report,
+            Err(error) => return Err(told(error, seen)),
+        };
         if report.is_actionable() {
             return Ok((resolved, report));
         }
+        let error = report.error(&loaded.subject()).unwrap_or_else(|| Error::internal("nothing blocks"));
         if report.scrolling_may_help() && !has_scrolled {
             has_scrolled = true;
             // A failure to scroll leaves the element where it is; the checks say so.
@@ -586,26 +596,25 @@ fn final_check(
                 )?;
             }
             context.pause(POLL_STABILITY);
-            resolved = resolve::resolve(context, loaded)?;
-            continue;
-        }
-        if focus && !has_raised && raising_may_help(context, &resolved, &report) {
+        } else if focus && !has_raised && raising_may_help(context, &resolved, &report) {
             // It may have the focus and lie below another window all the same.
             has_raised = true;
             context.platform.window_operation(&resolved.window, WindowOperation::Focus, context.deadline)?;
             context.pause(POLL);
-            resolved = resolve::resolve(context, loaded)?;
-            continue;
+        } else {
+            if context.is_single_attempt || report.is_terminal() {
+                return Err(error);
+            }
+            let pause = if report.only_stability_blocks() { POLL_STABILITY } else { POLL };
+            if !context.pause(pause) {
+                return Err(Blocked { at: context.now(), error, report: Some(report) }.timed_out(context));
+            }
         }
-        let error = report.error(&loaded.subject()).unwrap_or_else(|| Error::internal("nothing blocks"));
-        if context.is_single_attempt || report.is_terminal() {
-            return Err(error);
-        }
-        let pause = if report.only_stability_blocks() { POLL_STABILITY } else { POLL };
-        if !context.pause(pause) {
-            return Err(Blocked { at: context.now(), error, report: Some(report) }.timed_out(context));
-        }
-        resolved = resolve::resolve(context, loaded)?;
+        seen = Some(Blocked { at: context.now(), error, report: Some(report) });
+        resolved = match resolve::resolve(context, loaded) {
+            Ok(resolved) => resolved,
+            Err(error) => return Err(told(error, seen)),
+        };
     }
 }
 
