@@ -365,28 +365,45 @@ fn a_ref_of_a_process_that_is_gone_or_stopped_says_which() {
     assert!(bench.fake.elapsed_ms() - start < 1000, "it is said at once");
 }
 
-#[test]
-fn a_last_look_that_the_deadline_cuts_off_does_not_hide_what_was_seen() {
-    for (code, silent_from, expected) in [
-        (ErrorCode::Timeout, 900, ("TIMEOUT", "actionability_timeout")),
-        (ErrorCode::AppUnresponsive, 900, ("TIMEOUT", "actionability_timeout")),
-        // One that was silent for most of the time hangs.
-        (ErrorCode::AppUnresponsive, 300, ("APP_UNRESPONSIVE", "")),
-    ] {
-        let bench = Bench::new("cut-off");
-        let reference = bench.reference("New");
-        bench.fake.now_be(|scene| {
-            scene.tree = altered(|node| {
-                node.states.set(State::Disabled, true);
-            });
+/// Clicks a button that is disabled after so many milliseconds, in an application that is silent after so many more.
+fn click_cut_off(code: ErrorCode, disabled_from: u64, silent_from: u64) -> Value {
+    let bench = Bench::new("cut-off");
+    let reference = bench.reference("New");
+    let start = bench.fake.elapsed_ms() + 1;
+    bench.fake.at(start + disabled_from, |scene| {
+        scene.tree = altered(|node| {
+            node.states.set(State::Disabled, true);
         });
-        let start = bench.fake.elapsed_ms();
-        bench.fake.at(start + silent_from, move |scene| scene.failing = Some(code));
-        let kind = Some(expected.1).filter(|kind| !kind.is_empty());
-        let arguments = json!({"ref_id": reference, "timeout_ms": 1000});
-        let error = bench.error("click", arguments, expected.0, kind, "not_delivered");
-        let told = error["message"].as_str().expect("a message");
-        assert_eq!(told.contains("disabled"), expected.0 == "TIMEOUT", "{code:?}: {told}");
+    });
+    bench.fake.at(start + silent_from, move |scene| scene.failing = Some(code));
+    bench.run("click", json!({"ref_id": reference, "timeout_ms": 1000}))
+}
+
+#[test]
+fn looks_that_the_deadline_cuts_off_do_not_hide_what_was_seen() {
+    for code in [ErrorCode::Timeout, ErrorCode::AppUnresponsive] {
+        // One look, and several in a row.
+        for silent_from in [850, 700] {
+            let error = &click_cut_off(code, 0, silent_from)["error"];
+            assert_eq!(error["details"]["kind"], "actionability_timeout", "{silent_from} {error:#}");
+            assert_eq!(error["details"]["last_report"]["phase"], "preflight", "{silent_from} {error:#}");
+            assert!(error["message"].to_string().contains("disabled"), "{silent_from} {error:#}");
+        }
+    }
+    // One that was silent for most of the time hangs.
+    assert_eq!(click_cut_off(ErrorCode::AppUnresponsive, 0, 300)["error"]["code"], "APP_UNRESPONSIVE");
+}
+
+#[test]
+fn what_was_seen_under_the_lease_is_told_at_the_deadline() {
+    // Somewhere among these the button is disabled between the wait and the check under the lease.
+    for disabled_from in 0..8 {
+        let reply = click_cut_off(ErrorCode::Timeout, disabled_from, 850);
+        if reply["ok"] == true {
+            assert!(disabled_from > 0, "{reply:#}");
+            continue;
+        }
+        assert!(reply["error"]["message"].to_string().contains("disabled"), "{disabled_from} {reply:#}");
     }
 }
 

@@ -702,14 +702,15 @@ pub(crate) fn silence(pid: u32, deadline: Deadline) -> Error {
 }
 
 pub(crate) fn unresponsive(pid: u32, failure: Option<&Failure>) -> Error {
-    let (why, process) = if host::is_stopped(pid) {
+    let is_stopped = host::is_stopped(pid);
+    let (why, process) = if is_stopped {
         ("its process is stopped", "unresponsive")
     } else {
         ("it did not answer in time", "running")
     };
     let error = Error::new(ErrorCode::AppUnresponsive, format!("the application does not answer: {why}"))
         .kind("app_unresponsive")
-        .retryable(process == "running" && matches!(failure, Some(Failure::Timeout)))
+        .retryable(!is_stopped && matches!(failure, Some(Failure::Timeout)))
         .detail("process_state", agent_desktop_core::error::facts([("state", process.into())]))
         .hint("see whether the application hangs; once it answers, retry")
         .delivery(Delivery::NotDelivered);

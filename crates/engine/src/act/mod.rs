@@ -39,7 +39,7 @@ pub use pointer::{Aim, aim};
 pub(crate) const POLL: Duration = Duration::from_millis(100);
 /// The same when it only has to be watched a little longer.
 pub(crate) const POLL_STABILITY: Duration = Duration::from_millis(16);
-/// Time that an application must have had for its silence to count.
+/// Time that an application must have had at least for its silence to count.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How long the focus of a window may take to arrive, and how far apart its two confirmations are.
 pub(crate) const FOCUS_LIMIT: Duration = Duration::from_millis(750);
@@ -307,7 +307,9 @@ fn wait_until_actionable(
     let mut seen: Option<Blocked> = None;
     loop {
         waited.resolve_attempts += 1;
+        let mut phase = "resolve";
         let looked = resolve::attempt(context, loaded, context.deadline).and_then(|resolved| {
+            phase = "preflight";
             loaded.tell(context, &Ok(()))?;
             waited.preflight_attempts += 1;
             let report = look(context, &resolved, action, &mut stability)?;
@@ -332,27 +334,22 @@ fn wait_until_actionable(
                     return Err(error);
                 }
                 let pause = if report.only_stability_blocks() { POLL_STABILITY } else { POLL };
-                (Blocked { at: context.now(), error, report: Some(report) }, pause)
+                (Blocked { phase, at: context.now(), error, report: Some(report) }, pause)
             }
             Err(error) if error.is_retryable() || error.code() == ErrorCode::Timeout => {
                 waited.was_ambiguous |= error.code() == ErrorCode::AmbiguousTarget;
-                (Blocked { at: context.now(), error, report: None }, POLL)
+                (Blocked { phase, at: context.now(), error, report: None }, POLL)
             }
             Err(error) => {
-                loaded.tell::<()>(context, &Err(error.clone()))?;
+                if phase == "resolve" {
+                    loaded.tell::<()>(context, &Err(error.clone()))?;
+                }
                 return Err(error);
             }
         };
         if !context.pause(pause) {
-            // The last look may have been cut off by the deadline: what was seen before tells more. An application that
-            // had half of the time and said nothing hangs.
-            let patience = PATIENCE.max(context.deadline.budget() / 2);
-            let told = seen
-                .filter(|seen| {
-                    is_out_of_time(&last.error) && last.at.saturating_duration_since(seen.at) < patience
-                })
-                .unwrap_or(last);
-            if told.report.is_none() {
+            let told = seen.filter(|seen| seen.tells_more(context, &last.error)).unwrap_or(last);
+            if told.phase == "resolve" {
                 loaded.tell::<()>(context, &Err(told.error.clone()))?;
             }
             return Err(told.timed_out(context));
@@ -363,22 +360,25 @@ fn wait_until_actionable(
     }
 }
 
-/// Whether it says only that somebody did not answer in time.
-fn is_out_of_time(error: &Error) -> bool {
-    matches!(error.code(), ErrorCode::Timeout | ErrorCode::AppUnresponsive)
-}
-
 /// Why an element could not be acted on when it was last looked at.
 struct Blocked {
+    phase: &'static str,
     at: Instant,
     error: Error,
     report: Option<Report>,
 }
 
 impl Blocked {
+    /// Whether this tells more than `error`, the end of a later look: the deadline cut that one off. An application that was
+    /// silent for half of the time since, and for [`PATIENCE`], hangs.
+    fn tells_more(&self, context: &Context<'_>, error: &Error) -> bool {
+        let patience = PATIENCE.max(context.deadline.budget() / 2);
+        matches!(error.code(), ErrorCode::Timeout | ErrorCode::AppUnresponsive)
+            && context.now().saturating_duration_since(self.at) < patience
+    }
+
     fn timed_out(self, context: &Context<'_>) -> Error {
-        let phase = if self.report.is_some() { "preflight" } else { "resolve" };
-        let mut last = vec![("phase".to_owned(), Fact::from(phase))];
+        let mut last = vec![("phase".to_owned(), Fact::from(self.phase))];
         if let Some(Fact::Map(entries)) = self.report.as_ref().map(Report::facts) {
             last.extend(entries);
         } else {
@@ -386,8 +386,10 @@ impl Blocked {
             last.push(("message".to_owned(), self.error.message_fact()));
         }
         match self.error.code() {
-            // Silence is no matter of patience: its own code says more.
-            ErrorCode::AppUnresponsive | ErrorCode::Timeout => return self.error,
+            // A silent application is no matter of patience: its own code says more.
+            ErrorCode::AppUnresponsive => return self.error,
+            // Nor is a silent bus or display server.
+            ErrorCode::Timeout if !self.error.is_retryable() => return self.error,
             // Nor are several that fit: the caller has to choose from the candidates.
             ErrorCode::AmbiguousTarget => {
                 return self
@@ -566,9 +568,10 @@ fn final_check(
     let mut has_scrolled = false;
     let mut has_raised = false;
     let mut seen: Option<Blocked> = None;
-    // A look that the deadline cut off tells less than one before it.
     let told = |error: Error, seen: Option<Blocked>| match seen {
-        Some(seen) if is_out_of_time(&error) => seen.timed_out(context),
+        Some(seen) if !context.is_single_attempt && seen.tells_more(context, &error) => {
+            seen.timed_out(context)
+        }
         _ => error,
     };
     loop {
@@ -607,10 +610,13 @@ fn final_check(
             }
             let pause = if report.only_stability_blocks() { POLL_STABILITY } else { POLL };
             if !context.pause(pause) {
-                return Err(Blocked { at: context.now(), error, report: Some(report) }.timed_out(context));
+                let phase = "preflight";
+                return Err(
+                    Blocked { phase, at: context.now(), error, report: Some(report) }.timed_out(context)
+                );
             }
         }
-        seen = Some(Blocked { at: context.now(), error, report: Some(report) });
+        seen = Some(Blocked { phase: "preflight", at: context.now(), error, report: Some(report) });
         resolved = match resolve::resolve(context, loaded) {
             Ok(resolved) => resolved,
             Err(error) => return Err(told(error, seen)),
