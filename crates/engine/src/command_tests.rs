@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent_desktop_core::error::ErrorCode;
-use agent_desktop_core::geometry::Point;
+use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{Input, Permission, ProcessState, Stop, Surface, Window};
 use agent_desktop_core::state::State;
 use agent_desktop_core::tree::{Gaps, Handle, Node, Tree};
@@ -365,18 +365,31 @@ fn a_ref_of_a_process_that_is_gone_or_stopped_says_which() {
     assert!(bench.fake.elapsed_ms() - start < 1000, "it is said at once");
 }
 
-/// Clicks a button that is disabled after so many milliseconds, in an application that is silent after so many more.
-fn click_cut_off(code: ErrorCode, disabled_from: u64, silent_from: u64) -> Value {
+/// A click on New, which is `change`d some time after its start; later still, the application is silent.
+fn click_cut_off(code: ErrorCode, change: fn(&mut Node), changed_from: u64, silent_from: u64) -> Value {
     let bench = Bench::new("cut-off");
     let reference = bench.reference("New");
     let start = bench.fake.elapsed_ms() + 1;
-    bench.fake.at(start + disabled_from, |scene| {
-        scene.tree = altered(|node| {
-            node.states.set(State::Disabled, true);
-        });
-    });
+    bench.fake.at(start + changed_from, move |scene| scene.tree = altered(change));
     bench.fake.at(start + silent_from, move |scene| scene.failing = Some(code));
     bench.run("click", json!({"ref_id": reference, "timeout_ms": 1000}))
+}
+
+fn disable(node: &mut Node) {
+    node.states.set(State::Disabled, true);
+}
+
+/// New goes, and two like it come, where neither it nor anything else was.
+fn replace_by_twins(node: &mut Node) {
+    let (handle, index) = match node.handle.as_str() {
+        "new" => ("twin", 2),
+        "send" => ("other twin", 3),
+        _ => return,
+    };
+    node.name = Some("New".to_owned());
+    node.handle = Handle::new(handle);
+    node.index_in_parent = index;
+    node.bounds = Some(Rect::from_pixels(20 * index as i32, 0, 20, 20));
 }
 
 #[test]
@@ -384,21 +397,28 @@ fn looks_that_the_deadline_cuts_off_do_not_hide_what_was_seen() {
     for code in [ErrorCode::Timeout, ErrorCode::AppUnresponsive] {
         // One look, and several in a row.
         for silent_from in [850, 700] {
-            let error = &click_cut_off(code, 0, silent_from)["error"];
+            let error = &click_cut_off(code, disable, 0, silent_from)["error"];
             assert_eq!(error["details"]["kind"], "actionability_timeout", "{silent_from} {error:#}");
             assert_eq!(error["details"]["last_report"]["phase"], "preflight", "{silent_from} {error:#}");
             assert!(error["message"].to_string().contains("disabled"), "{silent_from} {error:#}");
+
+            let error = &click_cut_off(code, replace_by_twins, 0, silent_from)["error"];
+            assert_eq!(error["code"], "AMBIGUOUS_TARGET", "{silent_from} {error:#}");
+            assert_eq!(error["details"]["candidate_count"], 2, "{silent_from} {error:#}");
         }
     }
     // One that was silent for most of the time hangs.
-    assert_eq!(click_cut_off(ErrorCode::AppUnresponsive, 0, 300)["error"]["code"], "APP_UNRESPONSIVE");
+    assert_eq!(
+        click_cut_off(ErrorCode::AppUnresponsive, disable, 0, 300)["error"]["code"],
+        "APP_UNRESPONSIVE"
+    );
 }
 
 #[test]
 fn what_was_seen_under_the_lease_is_told_at_the_deadline() {
     // Somewhere among these the button is disabled between the wait and the check under the lease.
     for disabled_from in 0..8 {
-        let reply = click_cut_off(ErrorCode::Timeout, disabled_from, 850);
+        let reply = click_cut_off(ErrorCode::Timeout, disable, disabled_from, 850);
         if reply["ok"] == true {
             assert!(disabled_from > 0, "{reply:#}");
             continue;
@@ -769,7 +789,24 @@ fn launching_waits_for_the_window_of_what_was_started() {
     let data = bench.data("launch", json!({"app": "daemon", "timeout": 2000}));
     assert_eq!((&data["pid"], data.get("window")), (&json!(50), None));
     let wait = json!({"app": "daemon", "timeout": 2000, "wait": true});
-    bench.error("launch", wait, "TIMEOUT", Some("wait_timeout"), "delivered_unverified");
+    bench.error("launch", wait.clone(), "TIMEOUT", Some("wait_timeout"), "delivered_unverified");
+    for code in [ErrorCode::Timeout, ErrorCode::AppUnresponsive] {
+        // The last looks are cut off: what was seen before is still what is said. One that is silent throughout is not.
+        for (silent_from, kind) in [(1800, Some("wait_timeout")), (1500, Some("wait_timeout")), (200, None)] {
+            let bench = Bench::new("launch-cut-off");
+            bench.fake.at(silent_from, move |scene| scene.failing = Some(code));
+            let expected = if kind.is_some() { "TIMEOUT" } else { code.as_str() };
+            bench.error("launch", wait.clone(), expected, kind, "delivered_unverified");
+        }
+        let bench = Bench::new("launch-mute");
+        bench.fake.at(700, |scene| {
+            appear(scene, "editor", 50);
+            scene.windows.last_mut().unwrap().handle = None;
+        });
+        bench.fake.at(1800, move |scene| scene.failing = Some(code));
+        let data = bench.data("launch", json!({"app": "editor", "timeout": 2000, "wait": true}));
+        assert_eq!(data["window"]["id"], "w-5", "there is a window, without a tree yet");
+    }
     let start = bench.fake.elapsed_ms();
     bench.data("launch", json!({"app": "daemon", "timeout": 0}));
     assert!(bench.fake.elapsed_ms() - start < 50, "no waiting");

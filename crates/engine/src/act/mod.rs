@@ -348,16 +348,28 @@ fn wait_until_actionable(
             }
         };
         if !context.pause(pause) {
-            let told = seen.filter(|seen| seen.tells_more(context, &last.error)).unwrap_or(last);
+            let told = seen.filter(|seen| outlives(context, seen.at, &last.error)).unwrap_or(last);
             if told.phase == "resolve" {
                 loaded.tell::<()>(context, &Err(told.error.clone()))?;
             }
             return Err(told.timed_out(context));
         }
-        if last.report.is_some() {
+        if !is_cut_off(&last.error) {
             seen = Some(last);
         }
     }
+}
+
+/// Whether a look ended for want of time or of an answer, and so tells nothing about what is there.
+fn is_cut_off(error: &Error) -> bool {
+    matches!(error.code(), ErrorCode::Timeout | ErrorCode::AppUnresponsive)
+}
+
+/// Whether what was seen at `seen_at` tells more than `error`, the end of a later look: the deadline cut that one off. An
+/// application that was silent for half of the time since, and for [`PATIENCE`], hangs.
+pub(crate) fn outlives(context: &Context<'_>, seen_at: Instant, error: &Error) -> bool {
+    let patience = PATIENCE.max(context.deadline.budget() / 2);
+    is_cut_off(error) && context.now().saturating_duration_since(seen_at) < patience
 }
 
 /// Why an element could not be acted on when it was last looked at.
@@ -369,14 +381,6 @@ struct Blocked {
 }
 
 impl Blocked {
-    /// Whether this tells more than `error`, the end of a later look: the deadline cut that one off. An application that was
-    /// silent for half of the time since, and for [`PATIENCE`], hangs.
-    fn tells_more(&self, context: &Context<'_>, error: &Error) -> bool {
-        let patience = PATIENCE.max(context.deadline.budget() / 2);
-        matches!(error.code(), ErrorCode::Timeout | ErrorCode::AppUnresponsive)
-            && context.now().saturating_duration_since(self.at) < patience
-    }
-
     fn timed_out(self, context: &Context<'_>) -> Error {
         let mut last = vec![("phase".to_owned(), Fact::from(self.phase))];
         if let Some(Fact::Map(entries)) = self.report.as_ref().map(Report::facts) {
@@ -569,7 +573,7 @@ fn final_check(
     let mut has_raised = false;
     let mut seen: Option<Blocked> = None;
     let told = |error: Error, seen: Option<Blocked>| match seen {
-        Some(seen) if !context.is_single_attempt && seen.tells_more(context, &error) => {
+        Some(seen) if !context.is_single_attempt && outlives(context, seen.at, &error) => {
             seen.timed_out(context)
         }
         _ => error,

@@ -10,6 +10,7 @@ use agent_desktop_core::query::fold;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run, focus_window};
+use crate::act;
 use crate::context::{Context, Options};
 use crate::targets;
 use crate::wire::WindowData;
@@ -228,22 +229,29 @@ impl Launch {
     fn wait_for_window(&self, context: &Context<'_>, launched: &Launched, before: &Before) -> Result<Option<Window>> {
         let mut poll = POLL;
         let mut ended = None;
-        let mut last_error;
+        let mut last_error = None;
+        // What the last look saw that was not cut off, and when.
+        let mut seen = None;
+        let mut seen_at = None;
         let mut stranger_since = None;
         let mut mute_since = None;
         loop {
             match self.new_window(context, launched, before, &mut stranger_since) {
-                Ok(Some(window)) => {
-                    // The window system shows a window before the application has told the accessibility bus about it; what
-                    // comes next is usually a snapshot.
-                    let since = *mute_since.get_or_insert_with(|| context.now());
-                    let is_patient = context.now().saturating_duration_since(since) < ACCESSIBLE;
-                    if window.handle.is_some() || !is_patient {
-                        return Ok(Some(window));
+                Ok(window) => {
+                    if let Some(window) = &window {
+                        // The window system shows a window before the application has told the accessibility bus about
+                        // it; what comes next is usually a snapshot.
+                        let since = *mute_since.get_or_insert_with(|| context.now());
+                        let is_patient = context.now().saturating_duration_since(since) < ACCESSIBLE;
+                        if window.handle.is_some() || !is_patient {
+                            return Ok(Some(window.clone()));
+                        }
                     }
+                    seen = window;
+                    seen_at = Some(context.now());
                     last_error = None;
                 }
-                Ok(None) => last_error = None,
+                Err(error) if seen_at.is_some_and(|at| act::outlives(context, at, &error)) => {}
                 // An application that is starting is often mute for a moment.
                 Err(error) => last_error = Some(error),
             }
@@ -254,10 +262,9 @@ impl Launch {
                 is_over = context.now().saturating_duration_since(since) >= HANDOVER;
             }
             if is_over || !context.pause(poll) {
-                if ended.is_some() {
-                    return Err(ended_without_window(launched));
-                }
                 return match last_error {
+                    _ if seen.is_some() => Ok(seen),
+                    _ if ended.is_some() => Err(ended_without_window(launched)),
                     Some(error) => Err(error.delivery(Delivery::Unverified)),
                     None => Ok(None),
                 };
