@@ -20,7 +20,7 @@ fuzz_target!(|input: (&str, u8)| {
     node.value = Some(text.chars().rev().collect());
     node.description = Some(text.to_owned());
     tree.push(None, node);
-    let header = Header { app: text, window: text, snapshot_id: None, complete: true, refs_cut: false };
+    let header = Header { app: text, window: text, snapshot_id: None, stopped: None, refs_cut: false };
     let outline = render(&header, &tree, &Filtered::all(&tree), &Issued::default(), Style::default());
     assert_eq!(outline.lines().count(), 2);
 });

@@ -19,6 +19,7 @@ use std::fmt::Write as _;
 
 use crate::action::Capability;
 use crate::filter::{self, Filtered};
+use crate::platform::Stop;
 use crate::refs::{Issued, RefTarget};
 use crate::role::Role;
 use crate::state::State;
@@ -84,8 +85,8 @@ pub struct Header<'a> {
     pub window: &'a str,
     /// Id of the snapshot; `None`: no refs were given out.
     pub snapshot_id: Option<&'a str>,
-    /// Whether everything was read.
-    pub complete: bool,
+    /// Why not everything was read; `None`: it was.
+    pub stopped: Option<Stop>,
     /// Whether elements have no ref because the map is full.
     pub refs_cut: bool,
 }
@@ -164,8 +165,14 @@ pub fn header_line(header: &Header, root_name: Option<&str>, example: Option<u32
             let _ = write!(line, ": @e{number} below is @{snapshot_id}:e{number}");
         }
     }
-    if !header.complete {
-        line.push_str("; incomplete: not everything could be read in time");
+    match header.stopped {
+        None => {}
+        Some(Stop::Deadline) => line.push_str("; incomplete: not everything could be read in time"),
+        Some(Stop::Limit(limit)) => {
+            let _ = write!(line, "; incomplete: too much to read at once (limit: {limit}), use --root");
+        }
+        Some(Stop::Gone) => line.push_str("; incomplete: the application went away while it was read"),
+        Some(Stop::Unreadable) => line.push_str("; incomplete: some elements could not be read"),
     }
     if header.refs_cut {
         line.push_str("; too many elements, some have no ref: use --root or --max-depth");
@@ -321,10 +328,28 @@ mod tests {
             app: "Notes",
             window: "Inbox",
             snapshot_id: Some("sq4m2"),
-            complete: true,
+            stopped: None,
             refs_cut: false,
         };
         render(&header, tree, &view, &issued, Style::default())
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_its_reason() {
+        let header =
+            |stopped| Header { app: "Notes", window: "Inbox", snapshot_id: None, stopped, refs_cut: false };
+        let line = |stopped| header_line(&header(stopped), Some("Inbox"), None);
+        assert_eq!(line(None), "Notes");
+        let reasons = [
+            (Stop::Deadline, "in time"),
+            (Stop::Limit("children"), "limit: children"),
+            (Stop::Gone, "went away"),
+            (Stop::Unreadable, "could not be read"),
+        ];
+        for (stop, reason) in reasons {
+            let text = line(Some(stop));
+            assert!(text.starts_with("Notes; incomplete: ") && text.contains(reason), "{text}");
+        }
     }
 
     #[test]

@@ -188,7 +188,7 @@ pub fn attempt(context: &Context<'_>, loaded: &Loaded, deadline: Deadline) -> Re
     if window.is_none() {
         // The same window may go by another id: without a display server, or because it was not on the screen yet. The
         // element itself knows which one it is in.
-        let above = context.platform.ancestors(&entry.handle, deadline).unwrap_or_default();
+        let above = context.platform.ancestors(&entry.handle, deadline)?;
         window = windows
             .iter()
             .find(|window| {

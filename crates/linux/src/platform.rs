@@ -388,6 +388,9 @@ impl Linux {
     }
 
     /// The windows that an application shows on the accessibility bus.
+    ///
+    /// # Errors
+    /// `APP_UNRESPONSIVE` when one of them is not told of in time: a list without it would say that it is not there.
     pub(crate) fn accessible_windows(
         &self,
         application: &Registered,
@@ -415,11 +418,19 @@ impl Linux {
                 .collect();
             let mut candidates = Vec::new();
             for (window, [role, native, name, extents]) in asked {
-                let read = |connection: &mut Connection, serial| connection.wait(serial, deadline.at());
-                let role = read(connection, role).and_then(|message| Ok(message.body("u")?.u32()?));
-                let native = read(connection, native).and_then(|message| states(&message));
-                let name = read(connection, name).and_then(|message| variant_string(&message));
-                let extents = read(connection, extents).and_then(|message| Ok(extents_of(&message)?));
+                let mut is_silent = false;
+                let mut read = |serial| {
+                    let answer = connection.wait(serial, deadline.at());
+                    is_silent |= matches!(answer, Err(Failure::Timeout));
+                    answer
+                };
+                let role = read(role).and_then(|message| Ok(message.body("u")?.u32()?));
+                let native = read(native).and_then(|message| states(&message));
+                let name = read(name).and_then(|message| variant_string(&message));
+                let extents = read(extents).and_then(|message| Ok(extents_of(&message)?));
+                if is_silent {
+                    return Err(unresponsive(application.pid, Some(&Failure::Timeout)));
+                }
                 let (Ok(role), Ok(native)) = (role, native) else { continue };
                 candidates.push(Candidate {
                     object: window.clone(),
@@ -452,7 +463,15 @@ impl Linux {
             if !wanted(application.pid, Some(&application.root.handle())) {
                 continue;
             }
-            let mut candidates = self.accessible_windows(application, deadline)?;
+            let mut candidates = match self.accessible_windows(application, deadline) {
+                Ok(candidates) => candidates,
+                // In a list of everything, one that is silent has windows of the screen only.
+                Err(error) if error.code() == ErrorCode::AppUnresponsive && only.is_none() => {
+                    self.silent.borrow_mut().push(application.pid);
+                    Vec::new()
+                }
+                Err(error) => return Err(error),
+            };
             candidates.retain(|candidate| is_window_role(candidate.role));
             let instance = process::process_instance(application.pid).ok();
             let owned: Vec<&screen::Window> = listed
@@ -919,6 +938,10 @@ impl Platform for Linux {
         let Some(handle) = scope.root.as_ref().or(scope.window.handle.as_ref()) else {
             if host::is_stopped(scope.window.pid) || self.silent.borrow().contains(&scope.window.pid) {
                 return Err(unresponsive(scope.window.pid, None));
+            }
+            // An application that has windows and does not say which of them this is: it is starting, or ending.
+            if scope.window.accessible.is_none() {
+                return Err(unresponsive(scope.window.pid, None).retryable(true));
             }
             return Err(Error::new(
                 ErrorCode::ActionNotSupported,

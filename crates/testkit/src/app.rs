@@ -401,6 +401,13 @@ impl Desktop {
         self.fixture_app(&qt_python(), "qt6.py", option(args, "--name", "fixture-qt6"), args)
     }
 
+    /// The fixture that answers as no toolkit does; pages: see `odd.py`.
+    #[track_caller]
+    pub fn odd(&self, page: &str, toolkit: &str) -> App {
+        let args = ["--page", page, "--toolkit", toolkit];
+        self.fixture_app(Path::new("/usr/bin/python3"), "odd.py", "fixture-odd", &args)
+    }
+
     /// An installed application, by its command and its name on the bus.
     #[track_caller]
     pub fn start(&self, name: &str, command: &[&str]) -> App {

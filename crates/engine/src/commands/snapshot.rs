@@ -324,7 +324,7 @@ impl Reply for SnapshotReply {
             app: &self.observed.window.app_name,
             window: &self.observed.window.title,
             snapshot_id: Some(&self.snapshot_id),
-            complete: observation.stopped.is_none(),
+            stopped: observation.stopped,
             refs_cut: self.issued.is_cut(),
         };
         let style = Style { include_bounds: self.include_bounds };
