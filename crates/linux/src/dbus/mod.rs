@@ -11,5 +11,5 @@ mod message;
 
 pub(crate) use address::session_bus_addresses;
 pub(crate) use connection::{Connection, Failure, checked};
-pub(crate) use message::Call;
+pub(crate) use message::{Call, Kind};
 pub use message::{Malformed, Message, Reader};
