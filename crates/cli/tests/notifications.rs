@@ -367,7 +367,8 @@ desktop_test! {
     fn a_number_means_nothing_to_the_next_service(desktop: &Desktop) {
         let first = service(desktop, XFCE);
         let cli = begin(&desktop.cli());
-        let old = send(desktop, &["Mail", "Same", "", "0"]);
+        let words = ["Mail", "Same", "", "0", "default", "Open"];
+        let old = send(desktop, &words);
         all(&cli, 1);
         first.end();
         wait_until("the name to be free", SOON, || !has_service(desktop));
@@ -375,11 +376,21 @@ desktop_test! {
         let error = cli.fails(&["dismiss-all-notifications"]);
         assert_eq!(kind(&error).1, "no_notification_service", "{error:#}");
         let _second = service(desktop, XFCE);
-        let new = send(desktop, &["Mail", "Same", "", "0"]);
+        let new = send(desktop, &words);
         assert_eq!(new.number(), old.number(), "the test needs a service that counts anew");
         all(&cli, 2);
         let error = cli.fails(&["dismiss-notification", "1", "--expected-title", "Same"]);
         assert_eq!(kind(&error), ("NOTIFICATION_NOT_FOUND", "notification_closed"), "{error:#}");
+        // Also when the journal has missed that the service ended.
+        let status = cli.ok(&["status"]);
+        let journal = cli.home().join("sessions").join(status["session_id"].as_str().expect("an id")).join("notifications.json");
+        let text = std::fs::read_to_string(&journal).expect("a journal");
+        std::fs::write(&journal, text.replace("\"closed\"", "\"open\"")).expect("it is ours");
+        for command in [&["dismiss-notification", "1"][..], &["notification-action", "1", "default"]] {
+            let error = cli.fails(&[command, &["--expected-title", "Same"]].concat());
+            assert_eq!(kind(&error), ("NOTIFICATION_NOT_FOUND", "notification_closed"), "{error:#}");
+            assert!(error["platform_detail"].as_str().is_some_and(|text| text.contains("has ended")), "{error:#}");
+        }
         assert!(new.heard().is_empty(), "{:?}", new.heard());
         cli.ok(&["dismiss-notification", "2", "--expected-title", "Same"]);
         new.wait_heard("closed 3");

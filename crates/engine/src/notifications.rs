@@ -583,3 +583,237 @@ pub fn listen(platform: &dyn Platform, root: PathBuf, session: &str, ready: &mut
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::fake::Bench;
+    use crate::private_files::FileLock;
+
+    fn shown(id: u32, title: &str) -> NotificationEvent {
+        NotificationEvent::Shown(Notification {
+            handle: (id > 0).then(|| Handle::new(format!("h{id}"))),
+            app_name: "Mail".to_owned(),
+            title: title.to_owned(),
+            body: "text".to_owned(),
+            actions: vec![
+                NotificationAction { key: "default".to_owned(), label: String::new() },
+                NotificationAction { key: "r".to_owned(), label: "Reply".to_owned() },
+            ],
+        })
+    }
+
+    fn ended(id: u32, end: NotificationEnd) -> NotificationEvent {
+        NotificationEvent::Ended(Handle::new(format!("h{id}")), end)
+    }
+
+    fn journal(events: impl IntoIterator<Item = NotificationEvent>) -> Journal {
+        let mut journal = Journal::new(1);
+        for event in events {
+            journal.apply(event, 2);
+        }
+        journal
+    }
+
+    fn states(journal: &Journal) -> Vec<(u64, &str, NotificationState)> {
+        journal.entries.iter().map(|entry| (entry.index, &*entry.title, entry.state)).collect()
+    }
+
+    #[test]
+    fn a_journal_follows_what_is_heard() {
+        use NotificationState::{Closed, Dismissed, Expired, Open, Unknown};
+        let heard = journal([
+            shown(1, "one"),
+            shown(2, "two"),
+            shown(3, "three"),
+            shown(0, "no number"),
+            // The same one with another text, then a new one of a number that is free again.
+            shown(1, "changed"),
+            ended(1, NotificationEnd::Expired),
+            shown(1, "another"),
+            ended(2, NotificationEnd::Dismissed),
+            ended(3, NotificationEnd::Closed),
+            ended(9, NotificationEnd::Closed),
+        ]);
+        assert_eq!(
+            states(&heard),
+            [
+                (1, "changed", Expired),
+                (2, "two", Dismissed),
+                (3, "three", Closed),
+                (4, "no number", Unknown),
+                (5, "another", Open)
+            ]
+        );
+        let mut after = heard;
+        after.apply(NotificationEvent::ServiceChanged(true), 3);
+        assert_eq!(states(&after)[4], (5, "another", Closed));
+        assert_eq!(states(&after)[0], (1, "changed", Expired));
+    }
+
+    #[test]
+    fn a_journal_keeps_the_newest_and_no_index_is_used_again() {
+        let mut heard = journal((1..=KEPT as u32 + 5).map(|id| shown(id, "x")));
+        assert_eq!((heard.entries.len(), heard.entries[0].index), (KEPT, 6));
+        let bench = Bench::new("journal-large");
+        let directory = Directory::open(bench.folder(), false).unwrap().unwrap();
+        for entry in &mut heard.entries {
+            entry.body = "x".repeat(MAX_JOURNAL / KEPT);
+        }
+        heard.write(&directory).unwrap();
+        let text = directory.read(JOURNAL, MAX_JOURNAL).unwrap().unwrap();
+        let read: Journal = serde_json::from_slice(&text).unwrap();
+        assert_eq!(read, heard);
+        assert_eq!(read.entries.last().unwrap().index, KEPT as u64 + 5);
+        assert!(read.entries.len() > KEPT / 2);
+    }
+
+    /// A session in which somebody has heard this; who holds the lock still listens.
+    fn heard(bench: &mut Bench, events: impl IntoIterator<Item = NotificationEvent>) -> FileLock {
+        let path = bench.begin(json!({}));
+        let directory = Directory::open(&path, false).unwrap().unwrap();
+        let lock = directory.lock(LISTENER, CATCH_UP).unwrap();
+        journal(events).write(&directory).unwrap();
+        lock
+    }
+
+    fn indexes(data: &Value) -> Vec<u64> {
+        data["notifications"].as_array().unwrap().iter().map(|one| one["index"].as_u64().unwrap()).collect()
+    }
+
+    #[test]
+    fn what_is_operated_is_what_the_index_and_the_words_say() {
+        let mut bench = Bench::new("notifications-operate");
+        let _listening = heard(
+            &mut bench,
+            [shown(1, "one"), shown(2, "two"), shown(3, "three"), ended(2, NotificationEnd::Dismissed)],
+        );
+        assert_eq!(indexes(&bench.data("list-notifications", json!({}))), [1, 3]);
+        assert_eq!(indexes(&bench.data("list-notifications", json!({"all": true, "limit": 2}))), [2, 3]);
+        let refused = |arguments: Value, kind: &str| {
+            bench.error(
+                "dismiss-notification",
+                arguments,
+                "NOTIFICATION_NOT_FOUND",
+                Some(kind),
+                "not_delivered",
+            );
+        };
+        refused(json!({"index": 1, "expected_title": "three"}), "notification_mismatch");
+        refused(json!({"index": 2, "expected_title": "two"}), "notification_closed");
+        refused(json!({"index": 4, "expected_title": "two"}), "no_such_notification");
+        for arguments in [
+            json!({"index": 0, "expected_app": "Mail"}),
+            json!({"index": 1}),
+            json!({"index": 1, "expected_app": ""}),
+        ] {
+            bench.error(
+                "notification-action",
+                {
+                    let mut all = arguments.clone();
+                    all["action"] = json!("Reply");
+                    all
+                },
+                "INVALID_ARGS",
+                None,
+                "not_delivered",
+            );
+            bench.error("dismiss-notification", arguments, "INVALID_ARGS", None, "not_delivered");
+        }
+        assert!(bench.fake.dismissed.borrow().is_empty());
+
+        bench.data("dismiss-notification", json!({"index": 3, "expected_app": "Mail", "expected_title": ""}));
+        assert_eq!(*bench.fake.dismissed.borrow(), ["h3"]);
+        assert_eq!(bench.data("dismiss-all-notifications", json!({"app": "post"}))["dismissed_count"], 0);
+        // The fake's listener does not hear that the third is gone.
+        assert_eq!(bench.data("dismiss-all-notifications", json!({"app": "MAIL"}))["dismissed_count"], 2);
+        assert_eq!(*bench.fake.dismissed.borrow(), ["h3", "h1", "h3"]);
+
+        let data =
+            bench.data("notification-action", json!({"index": 1, "action": "Reply", "expected_app": "Mail"}));
+        assert_eq!(data["disposition"]["delivery"], "delivered_verified");
+        bench.data("notification-action", json!({"index": 1, "action": "default", "expected_app": "Mail"}));
+        assert_eq!(*bench.fake.invoked.borrow(), ["h1 r", "h1 default"]);
+        let arguments = json!({"index": 1, "action": "reply", "expected_app": "Mail"});
+        let error = bench.error(
+            "notification-action",
+            arguments,
+            "ACTION_FAILED",
+            Some("no_such_notification_action"),
+            "not_delivered",
+        );
+        assert_eq!(error["details"]["actions"], json!(["default", "Reply"]));
+    }
+
+    #[test]
+    fn who_no_longer_listens_knows_nothing_of_what_is_open() {
+        let mut bench = Bench::new("notifications-ended");
+        let listening = heard(&mut bench, [shown(1, "one")]);
+        assert_eq!(bench.data("list-notifications", json!({}))["complete"], true);
+        drop(listening);
+        let data = bench.data("list-notifications", json!({}));
+        assert_eq!(
+            (&data["complete"], &data["notifications"][0]["state"]),
+            (&json!(false), &json!("unknown"))
+        );
+        let kind = Some("no_notification_listener");
+        bench.error("dismiss-all-notifications", json!({}), "NOTIFICATION_NOT_FOUND", kind, "not_delivered");
+        bench.fake.has_notification_service.set(false);
+        assert_eq!(bench.data("list-notifications", json!({}))["count"], 1, "what came stays known");
+        bench.options.session = None;
+        let kind = Some("no_notification_service");
+        bench.error("list-notifications", json!({}), "PLATFORM_NOT_SUPPORTED", kind, "not_delivered");
+    }
+
+    #[test]
+    fn a_listener_writes_down_all_it_heard_before_it_fails_and_ends_with_its_session() {
+        let mut bench = Bench::new("notifications-listen");
+        let path = bench.begin(json!({}));
+        let id = bench.options.session.clone().unwrap();
+        let root = bench.folder().join("state");
+        let lost = || Error::new(ErrorCode::PlatformNotSupported, "the bus ended");
+        let mut heard: Vec<Result<NotificationEvent>> = (1..=250).map(|id| Ok(shown(id, "x"))).collect();
+        heard.push(Err(lost()));
+        // The first failure ends a round, the second the listener.
+        heard.push(Err(lost()));
+        bench.fake.now_be(|scene| scene.heard = heard.into());
+        let mut ready = Vec::new();
+        assert!(listen(&bench.fake, root.clone(), &id, &mut ready).is_err());
+        assert_eq!(ready, b"listening\n");
+        let directory = Directory::open(&path, false).unwrap().unwrap();
+        let known = Known::read(&directory).unwrap().unwrap();
+        assert_eq!((known.journal.entries.len(), known.journal.entries.last().unwrap().index), (KEPT, 250));
+        assert!(!known.is_listening);
+
+        let end = bench.options.clone();
+        let ending = path.clone();
+        bench.fake.at(bench.fake.elapsed_ms() + 1500, move |_| {
+            session::end(&Store::new(&end).unwrap(), ending.file_name().unwrap().to_str().unwrap()).unwrap();
+        });
+        assert!(listen(&bench.fake, root.clone(), &id, &mut Vec::new()).is_ok(), "it ends by itself");
+        assert!(listen(&bench.fake, root, &id, &mut Vec::new()).is_err(), "the session has ended");
+    }
+
+    #[test]
+    fn a_wait_takes_what_comes_and_fits() {
+        let mut bench = Bench::new("notifications-wait");
+        bench.begin(json!({}));
+        let heard = [shown(1, "one"), ended(1, NotificationEnd::Expired), shown(2, "Two"), shown(3, "two")];
+        bench.fake.now_be(|scene| scene.heard = heard.map(Ok).into());
+        let data = bench.data("wait", json!({"notification": true, "text": "TWO", "app": "mail"}));
+        assert_eq!((&data["matched"], &data["notification"]["title"]), (&json!(true), &json!("Two")));
+        let arguments = json!({"notification": true, "text": "nothing", "timeout": 500});
+        bench.error("wait", arguments, "TIMEOUT", Some("wait_timeout"), "not_delivered");
+        bench.fake.now_be(|scene| scene.heard = [Ok(NotificationEvent::ServiceChanged(false))].into());
+        let kind = Some("no_notification_service");
+        bench.error("wait", json!({"notification": true}), "PLATFORM_NOT_SUPPORTED", kind, "not_delivered");
+        for arguments in [
+            json!({"notification": true, "menu": true}),
+            json!({"notification": true, "text": "a", "count": 1}),
+        ] {
+            bench.error("wait", arguments, "INVALID_ARGS", None, "not_delivered");
+        }
+    }
+}

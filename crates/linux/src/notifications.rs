@@ -610,3 +610,164 @@ fn tell_dunst(
         Err(failure) => Err(unanswered(&failure)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dbus::test_message;
+
+    const DAEMON: &str = ":1.8";
+
+    fn ear() -> Ear {
+        Ear { bus: "b0".to_owned(), owner: Some(DAEMON.to_owned()), pending: VecDeque::new() }
+    }
+
+    fn notify(caller: &str, serial: u32, title: &str, wants_reply: bool) -> Message {
+        let title = title.to_owned();
+        test_message(
+            1,
+            serial,
+            0,
+            &[(7, caller), (2, SERVICE), (3, "Notify")],
+            !wants_reply,
+            "susssasa{sv}i",
+            &|writer| {
+                writer.string("Mail");
+                writer.u32(0);
+                writer.string("icon");
+                writer.string(&title);
+                writer.string("body");
+                writer.strings(&["default", "Open", "reply", "Reply", "odd"]);
+                writer.u32(0);
+                writer.align(8);
+                writer.i32(-1);
+            },
+        )
+    }
+
+    fn answer(to: &str, serial: u32, id: u32) -> Message {
+        test_message(2, 90, serial, &[(7, DAEMON), (6, to)], false, "u", &|writer| writer.u32(id))
+    }
+
+    fn handle(id: u32) -> Handle {
+        Place { bus: "b0".to_owned(), owner: DAEMON.to_owned(), id }.handle()
+    }
+
+    fn shown(heard: Option<Heard>) -> Option<(String, Option<Handle>)> {
+        match heard {
+            Some(Heard::Event(NotificationEvent::Shown(shown))) => Some((shown.title, shown.handle)),
+            None => None,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_notification_is_shown_once_its_service_gives_it_a_number() {
+        let mut ear = ear();
+        assert_eq!(ear.hear(&notify(":1.20", 7, "one", true)), None);
+        assert_eq!(ear.hear(&notify(":1.21", 7, "two", true)), None);
+        // Answers to others, and to other calls of theirs.
+        assert_eq!(ear.hear(&answer(":1.20", 8, 1)), None);
+        assert_eq!(ear.hear(&answer(":1.22", 7, 1)), None);
+        assert_eq!(shown(ear.hear(&answer(":1.21", 7, 4))), Some(("two".to_owned(), Some(handle(4)))));
+        let Some(Heard::Event(NotificationEvent::Shown(one))) = ear.hear(&answer(":1.20", 7, 5)) else {
+            panic!()
+        };
+        assert_eq!((&*one.app_name, &*one.title, &*one.body), ("Mail", "one", "body"));
+        let actions: Vec<_> = one.actions.iter().map(|action| (&*action.key, &*action.label)).collect();
+        assert_eq!(actions, [("default", "Open"), ("reply", "Reply")]);
+        assert_eq!(ear.hear(&answer(":1.20", 7, 5)), None, "answered");
+    }
+
+    #[test]
+    fn a_refused_one_is_not_shown_and_nothing_piles_up() {
+        let mut ear = ear();
+        ear.hear(&notify(":1.20", 7, "one", true));
+        let refused = test_message(3, 91, 7, &[(7, DAEMON), (6, ":1.20"), (4, "a.b")], false, "", &|_| {});
+        assert_eq!(ear.hear(&refused), None);
+        assert_eq!(ear.hear(&answer(":1.20", 7, 5)), None);
+        for serial in 0..1000 {
+            ear.hear(&notify(":1.20", serial, "flood", true));
+        }
+        assert_eq!(ear.pending.len(), MOST_PENDING);
+        assert!(shown(ear.hear(&answer(":1.20", 999, 5))).is_some(), "the newest are kept");
+    }
+
+    #[test]
+    fn one_that_wants_no_answer_has_no_handle() {
+        let mut ear = ear();
+        assert_eq!(shown(ear.hear(&notify(":1.20", 7, "one", false))), Some(("one".to_owned(), None)));
+        ear.owner = None;
+        assert_eq!(ear.hear(&notify(":1.20", 8, "one", false)), None, "nobody shows it");
+    }
+
+    #[test]
+    fn signals_say_what_became_of_it_and_who_says_so() {
+        let mut ear = ear();
+        let closed = |sender: &str, reason: u32| {
+            let names = [(7, sender), (2, SERVICE), (3, "NotificationClosed")];
+            test_message(4, 1, 0, &names, false, "uu", &|writer| {
+                writer.u32(5);
+                writer.u32(reason);
+            })
+        };
+        for (reason, end) in [
+            (1, NotificationEnd::Expired),
+            (2, NotificationEnd::Dismissed),
+            (3, NotificationEnd::Closed),
+            (4, NotificationEnd::Closed),
+        ] {
+            let event = NotificationEvent::Ended(handle(5), end);
+            assert_eq!(ear.hear(&closed(DAEMON, reason)), Some(Heard::Event(event)));
+        }
+        let Some(Heard::Event(NotificationEvent::Ended(other, _))) = ear.hear(&closed(":1.66", 2)) else {
+            panic!()
+        };
+        assert_ne!(other, handle(5), "what somebody else says is about nothing of ours");
+        let names = [(7, DAEMON), (2, SERVICE), (3, "ActionInvoked")];
+        let invoked = test_message(4, 1, 0, &names, false, "us", &|writer| {
+            writer.u32(5);
+            writer.string("reply");
+        });
+        assert_eq!(ear.hear(&invoked), Some(Heard::Invoked(handle(5), "reply".to_owned())));
+    }
+
+    #[test]
+    fn a_service_that_ends_is_noticed_by_the_word_of_the_bus_only() {
+        let mut ear = ear();
+        let changed = |sender: &str, name: &'static str, owner: &'static str| {
+            let names = [(7, sender), (2, BUS), (3, "NameOwnerChanged")];
+            test_message(4, 1, 0, &names, false, "sss", &|writer| {
+                writer.string(name);
+                writer.string(DAEMON);
+                writer.string(owner);
+            })
+        };
+        assert_eq!(ear.hear(&changed(":1.66", SERVICE, "")), None);
+        assert_eq!(ear.hear(&changed(BUS, "a.b", "")), None);
+        assert_eq!(
+            ear.hear(&changed(BUS, SERVICE, "")),
+            Some(Heard::Event(NotificationEvent::ServiceChanged(false)))
+        );
+        assert_eq!(
+            ear.hear(&changed(BUS, SERVICE, ":1.9")),
+            Some(Heard::Event(NotificationEvent::ServiceChanged(true)))
+        );
+    }
+
+    #[test]
+    fn handles_come_back_and_others_are_refused() {
+        let place = Place { bus: "b0".to_owned(), owner: DAEMON.to_owned(), id: 7 };
+        assert_eq!(Place::of(&place.handle()).unwrap(), place);
+        for text in ["", "b0/:1.8", "b0/:1.8/x", "b0/:1.8/1/2", "b0/org.other.Name/1", "b0/:1.8 x/1"] {
+            assert!(Place::of(&Handle::new(text)).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters_and_lose_their_markup() {
+        assert_eq!(cut("aé", 2), "a");
+        assert_eq!(cut("aé", 3), "aé");
+        assert_eq!(plain("a <b>bold</b> &lt;x&gt; &amp;lt; 1 > 0"), "a bold <x> &lt; 1 > 0");
+    }
+}

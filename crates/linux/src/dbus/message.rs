@@ -35,7 +35,7 @@ impl<'a> Writer<'a> {
         Writer { buffer, start }
     }
 
-    fn align(&mut self, to: usize) {
+    pub(crate) fn align(&mut self, to: usize) {
         while !(self.buffer.len() - self.start).is_multiple_of(to) {
             self.buffer.push(0);
         }
@@ -504,6 +504,41 @@ fn complete_type(signature: &[u8]) -> Result<&[u8], Malformed> {
         }
     }
     Err(Malformed("signature"))
+}
+
+/// Any message, for tests of those who read them: type, serial, serial of the call it answers, header fields of names,
+/// whether no answer is wanted, body.
+#[cfg(test)]
+pub(crate) fn test_message(
+    kind: u8,
+    serial: u32,
+    reply_to: u32,
+    names: &[(u8, &str)],
+    wants_no_reply: bool,
+    signature: &str,
+    body: &dyn Fn(&mut Writer<'_>),
+) -> Message {
+    let mut data = vec![b'l', kind, u8::from(wants_no_reply), 1, 0, 0, 0, 0];
+    let mut writer = Writer { buffer: &mut data, start: 0 };
+    writer.u32(serial);
+    writer.u32(0);
+    for (code, name) in names {
+        writer.field(*code, b's', name);
+    }
+    writer.field(8, b'g', signature);
+    if reply_to != 0 {
+        writer.align(8);
+        writer.buffer.extend_from_slice(&[5, 1, b'u', 0]);
+        writer.u32(reply_to);
+    }
+    let fields = (writer.buffer.len() - 16) as u32;
+    writer.buffer[12..16].copy_from_slice(&fields.to_le_bytes());
+    writer.align(8);
+    let start = data.len();
+    body(&mut Writer::new(&mut data));
+    let length = (data.len() - start) as u32;
+    data[4..8].copy_from_slice(&length.to_le_bytes());
+    Message::parse(data).expect("it is well-formed")
 }
 
 #[cfg(test)]
