@@ -12,6 +12,7 @@ use agent_desktop_core::platform::{Input, Platform};
 
 use crate::audit::Audit;
 use crate::lease::{Lease, LeaseSettings};
+use crate::notifications::StartListener;
 use crate::policy::Policy;
 use crate::rules::{PolicyFile, Rules};
 use crate::session::Session;
@@ -67,6 +68,8 @@ pub struct Options {
     pub policy_files: Vec<PolicyFile>,
     /// Where the interaction lock is, and whether it was inherited.
     pub lease: LeaseSettings,
+    /// How a session gets its listener to notifications; `None`: it gets none.
+    pub listener: Option<StartListener>,
 }
 
 /// What a command runs with.

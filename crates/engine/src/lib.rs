@@ -22,6 +22,7 @@ mod fake;
 mod guard;
 pub mod lease;
 pub mod log;
+pub mod notifications;
 pub mod observe;
 pub mod output;
 pub mod picture;
