@@ -17,9 +17,9 @@ use agent_desktop_core::error::{Error, Result};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
     App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
-    LaunchRequest, Launched, Limits, Observation, Operation, Performed, Permissions, Platform, ProcessState,
-    Reading, Safety, Scope, Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window,
-    WindowOperation,
+    LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationEvent, NotificationWatch,
+    Observation, Operation, Performed, Permissions, Platform, ProcessState, Reading, Safety, Scope,
+    Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::tree::Handle;
 
@@ -240,6 +240,26 @@ impl<'a> Guard<'a> {
     }
 }
 
+/// Notifications, without what denied applications say in them.
+struct GuardedWatch<'a> {
+    inner: Box<dyn NotificationWatch + 'a>,
+    rules: &'a Rules,
+}
+
+impl NotificationWatch for GuardedWatch<'_> {
+    fn next(&mut self, deadline: Deadline) -> Result<Option<NotificationEvent>> {
+        let mut event = self.inner.next(deadline)?;
+        if let Some(NotificationEvent::Shown(shown)) = &mut event
+            && self.rules.app(&[&shown.app_name], &[]).is_some()
+        {
+            MASK.clone_into(&mut shown.title);
+            shown.body.clear();
+            shown.actions.clear();
+        }
+        Ok(event)
+    }
+}
+
 impl Clock for Guard<'_> {
     fn now(&self) -> Instant {
         self.inner.now()
@@ -390,7 +410,9 @@ impl Platform for Guard<'_> {
     }
 
     fn launch(&self, request: &LaunchRequest, deadline: Deadline) -> Result<Launched> {
-        if let Some(denial) = self.rules.app(&[&request.app], &[]) {
+        // A path names the application by its last part.
+        let file = request.app.rsplit_once('/').map_or("", |(_, file)| file);
+        if let Some(denial) = self.rules.app(&[&request.app], &[file]) {
             return Err(
                 self.refuse(&denial, format!("the policy file denies the application {:?}", request.app))
             );
@@ -419,6 +441,28 @@ impl Platform for Guard<'_> {
     fn clipboard_write(&self, content: Option<&ClipboardContent>, deadline: Deadline) -> Result<()> {
         self.act()?;
         self.inner.clipboard_write(content, deadline)
+    }
+
+    fn has_notification_service(&self, deadline: Deadline) -> Result<bool> {
+        self.inner.has_notification_service(deadline)
+    }
+    fn watch_notifications(&self, deadline: Deadline) -> Result<Box<dyn NotificationWatch + '_>> {
+        let inner = self.inner.watch_notifications(deadline)?;
+        Ok(Box::new(GuardedWatch { inner, rules: self.rules }))
+    }
+    // Whose it is is known to the journal only, and looked at there.
+    fn dismiss_notification(&self, handle: &Handle, deadline: Deadline) -> Result<()> {
+        self.act()?;
+        self.inner.dismiss_notification(handle, deadline)
+    }
+    fn invoke_notification(
+        &self,
+        notification: &Notification,
+        action: &NotificationAction,
+        deadline: Deadline,
+    ) -> Result<Delivery> {
+        self.act()?;
+        self.inner.invoke_notification(notification, action, deadline)
     }
 
     fn capture(&self, target: &CaptureTarget, deadline: Deadline) -> Result<Image> {

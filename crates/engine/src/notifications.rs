@@ -21,7 +21,9 @@ use agent_desktop_core::query::fold;
 use agent_desktop_core::tree::Handle;
 use serde::{Deserialize, Serialize};
 
+use crate::audit;
 use crate::context::{Context, Options};
+use crate::guard::MASK;
 use crate::log;
 use crate::private_files::Directory;
 use crate::session::{self, unix_ms};
@@ -234,15 +236,21 @@ impl Known {
         Ok(Some(Known { journal, is_listening }))
     }
 
-    /// What is known in the selected session.
+    /// What is known in the selected session; of what the policy file denies, without the words.
     ///
     /// # Errors
     /// `INTERNAL` when the journal cannot be read.
     pub(crate) fn of(context: &Context<'_>) -> Result<Option<Known>> {
-        match context.session {
-            Some(session) => Known::read(&session.directory),
-            None => Ok(None),
+        let Some(session) = context.session else { return Ok(None) };
+        let mut known = Known::read(&session.directory)?;
+        for entry in known.iter_mut().flat_map(|known| &mut known.journal.entries) {
+            if context.rules.app(&[&entry.app_name], &[]).is_some() {
+                MASK.clone_into(&mut entry.title);
+                entry.body.clear();
+                entry.actions.clear();
+            }
         }
+        Ok(known)
     }
 
     /// The same where something is to be done: somebody has to listen.
@@ -445,11 +453,27 @@ impl NotificationData {
     }
 }
 
+/// Refuses what an application sent that the policy file denies.
+///
+/// # Errors
+/// `POLICY_DENIED` of kind `policy_file`.
+pub(crate) fn check_allowed(context: &Context<'_>, entry: &Entry) -> Result<()> {
+    context.audit.note(audit::Target::named(&entry.app_name));
+    match context.rules.app(&[&entry.app_name], &[]) {
+        // Without a word about delivery: others may have been taken away before.
+        Some(denial) => Err(denial
+            .error(format!("the policy file denies notifications of {:?}", entry.app_name))
+            .detail("index", entry.index)),
+        None => Ok(()),
+    }
+}
+
 /// Takes a notification away, and writes that to the trace. Call with the lease held.
 ///
 /// # Errors
-/// Those of the platform.
+/// Those of the platform, and `POLICY_DENIED`.
 pub(crate) fn dismiss(context: &Context<'_>, entry: &Entry) -> Result<()> {
+    check_allowed(context, entry)?;
     let handle = entry.open_handle()?;
     traced(context, "dismiss-notification", || {
         context.platform.dismiss_notification(&handle, context.deadline).map(|()| Delivery::Verified)

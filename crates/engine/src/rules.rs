@@ -427,7 +427,7 @@ fn load(file: &PolicyFile) -> Result<Option<Content>> {
     if bytes.len() as u64 > MAX_FILE {
         return Err(invalid(path, None, &format!("it is larger than {MAX_FILE} bytes")));
     }
-    let line = |end: usize| bytes[..end.min(bytes.len())].iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let line = |end: usize| bytes[..end.min(bytes.len())].split(|&byte| byte == b'\n').count();
     let text = std::str::from_utf8(&bytes)
         .map_err(|error| invalid(path, Some(line(error.valid_up_to())), "it is not text"))?;
     toml::from_str(text)
