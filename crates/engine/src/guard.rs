@@ -410,9 +410,7 @@ impl Platform for Guard<'_> {
     }
 
     fn launch(&self, request: &LaunchRequest, deadline: Deadline) -> Result<Launched> {
-        // A path names the application by its last part.
-        let file = request.app.rsplit_once('/').map_or("", |(_, file)| file);
-        if let Some(denial) = self.rules.app(&[&request.app], &[file]) {
+        if let Some(denial) = self.rules.app(&[&request.app], &[]) {
             return Err(
                 self.refuse(&denial, format!("the policy file denies the application {:?}", request.app))
             );

@@ -772,6 +772,42 @@ mod tests {
     }
 
     #[test]
+    fn what_a_denied_application_sends_is_there_without_its_words_and_is_left_alone() {
+        let mut bench = Bench::new("notifications-denied");
+        let from = |name: &str, event: NotificationEvent| match event {
+            NotificationEvent::Shown(shown) => {
+                NotificationEvent::Shown(Notification { app_name: name.to_owned(), ..shown })
+            }
+            other => other,
+        };
+        let _listening = heard(&mut bench, [shown(1, "one"), from("Vault", shown(2, "hunter2"))]);
+        let path = bench.folder().join("policy.toml");
+        std::fs::write(&path, "[apps]\ndeny = [\"vault\"]").unwrap();
+        bench.options.policy_files = vec![crate::PolicyFile { path, must_exist: true }];
+
+        let data = bench.data("list-notifications", json!({}));
+        let denied = &data["notifications"][1];
+        assert_eq!((&denied["app_name"], &denied["title"]), (&json!("Vault"), &json!(MASK)));
+        assert!(denied["body"].is_null() && denied["actions"].is_null(), "{denied}");
+        assert_eq!(data["notifications"][0]["body"], "text");
+        assert_eq!(bench.data("list-notifications", json!({"text": "hunter2"}))["count"], 0);
+
+        let who = json!({"index": 2, "action": "Reply", "expected_app": "Vault"});
+        bench.error("notification-action", who, "POLICY_DENIED", Some("policy_file"), "not_delivered");
+        let who = json!({"index": 2, "expected_app": "Vault"});
+        bench.error("dismiss-notification", who, "POLICY_DENIED", Some("policy_file"), "not_delivered");
+        let data = bench.data("dismiss-all-notifications", json!({}));
+        assert_eq!((&data["dismissed_count"], &data["failed_count"]), (&json!(1), &json!(1)), "{data}");
+        assert_eq!(*bench.fake.dismissed.borrow(), ["h1"]);
+        assert!(bench.fake.invoked.borrow().is_empty());
+
+        let heard = [Ok(from("Vault", shown(3, "hunter2"))), Ok(shown(4, "hunter2"))];
+        bench.fake.now_be(|scene| scene.heard = heard.into());
+        let data = bench.data("wait", json!({"notification": true, "text": "hunter2"}));
+        assert_eq!(data["notification"]["app_name"], "Mail", "the words of the other one were not looked at");
+    }
+
+    #[test]
     fn who_no_longer_listens_knows_nothing_of_what_is_open() {
         let mut bench = Bench::new("notifications-ended");
         let listening = heard(&mut bench, [shown(1, "one")]);

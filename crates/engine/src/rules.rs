@@ -407,6 +407,13 @@ fn invalid(path: &Path, line: Option<usize>, reason: &str) -> Error {
         .delivery(Delivery::NotDelivered)
 }
 
+/// Whether the file, or the directory it should be in, is a link to something that is not there: somebody meant rules to
+/// apply.
+fn leads_nowhere(path: &Path) -> bool {
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+    is_link(path) || path.parent().is_some_and(|folder| is_link(folder) && !folder.exists())
+}
+
 /// What a file says; `None` when it is not there and need not be.
 fn load(file: &PolicyFile) -> Result<Option<Content>> {
     let path = &file.path;
@@ -414,7 +421,7 @@ fn load(file: &PolicyFile) -> Result<Option<Content>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(fd) => File::from(fd),
-        Err(Errno::NOENT | Errno::NOTDIR) if !file.must_exist => return Ok(None),
+        Err(Errno::NOENT | Errno::NOTDIR) if !file.must_exist && !leads_nowhere(path) => return Ok(None),
         Err(error) => return Err(invalid(path, None, &std::io::Error::from(error).to_string())),
     };
     if !opened.metadata().is_ok_and(|metadata| metadata.is_file()) {
@@ -520,6 +527,25 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_followed_and_one_that_leads_nowhere_is_no_absence() {
+        use std::os::unix::fs::symlink;
+        let scratch = Scratch::new("rules-links");
+        let at = |name: &str| scratch.0.join(name);
+        let load = |path: PathBuf| Rules::load(&[PolicyFile { path, must_exist: false }]);
+        std::fs::create_dir(at("folder")).unwrap();
+        std::fs::write(at("folder/policy.toml"), "audit = true").unwrap();
+        symlink(at("folder/policy.toml"), at("good")).unwrap();
+        symlink(at("folder"), at("good-folder")).unwrap();
+        assert!(load(at("good")).audit() && load(at("good-folder/policy.toml")).audit());
+        assert!(load(at("good-folder/other.toml")).invalid.is_none(), "nothing is there, as nowhere else");
+        symlink(at("gone"), at("bad")).unwrap();
+        symlink(at("round"), at("round")).unwrap();
+        for path in [at("bad"), at("bad/policy.toml"), at("round"), at("round/policy.toml")] {
+            assert!(load(path.clone()).invalid.is_some(), "{}", path.display());
+        }
+    }
+
+    #[test]
     fn deny_beats_allow_and_an_allow_list_denies_the_rest() {
         let rules = parse("[apps]\nallow = [\"text*\", \"org.x.*\"]\ndeny = [\"*secret*\"]");
         assert_eq!(rules.app(&["Text Editor"], &[]), None);
@@ -560,7 +586,15 @@ mod tests {
             rules.command(&command, command.effects()).map_err(|error| error.message().to_owned())
         };
         let rules = parse("read_only = true");
-        for name in ["snapshot", "list-windows", "status", "version"] {
+        for name in [
+            "snapshot",
+            "list-windows",
+            "list-notifications",
+            "screenshot",
+            "clipboard-get",
+            "status",
+            "version",
+        ] {
             assert_eq!(verdict(&rules, name, json!({})), Ok(()), "{name}");
         }
         for (name, arguments) in [
@@ -574,6 +608,9 @@ mod tests {
             ("close-app", json!({"app": "a"})),
             ("clipboard-set", json!({"text": "a"})),
             ("clipboard-clear", json!({})),
+            ("dismiss-notification", json!({"index": 1})),
+            ("dismiss-all-notifications", json!({})),
+            ("notification-action", json!({"index": 1, "action": "default"})),
         ] {
             assert!(verdict(&rules, name, arguments).unwrap_err().contains("reading only"), "{name}");
         }
