@@ -49,7 +49,7 @@ pub(crate) struct Guard<'a> {
     rules: &'a Rules,
     audit: &'a Audit,
     denied: RefCell<HashMap<String, Denied>>,
-    names: RefCell<HashMap<(u32, Option<String>), Names>>,
+    names: RefCell<HashMap<u32, Names>>,
     /// Whether something has reached an application: a later refusal then does not mean that nothing did.
     has_acted: Cell<bool>,
 }
@@ -95,27 +95,26 @@ impl<'a> Guard<'a> {
         Ok(())
     }
 
-    fn names_of(&self, pid: u32, instance: Option<&str>, deadline: Deadline) -> Result<Names> {
-        let key = (pid, instance.map(str::to_owned));
-        if let Some(names) = self.names.borrow().get(&key) {
+    fn names_of(&self, pid: u32, deadline: Deadline) -> Result<Names> {
+        if let Some(names) = self.names.borrow().get(&pid) {
             return Ok(names.clone());
         }
         self.apps(deadline)?;
         // One that is not listed has no other name than the one it came with.
-        Ok(self.names.borrow_mut().entry(key).or_default().clone())
+        Ok(self.names.borrow_mut().entry(pid).or_default().clone())
     }
 
     fn app_denial(
         &self,
         name: &str,
         id: Option<&str>,
-        (pid, instance): (u32, Option<&str>),
+        pid: u32,
         deadline: Deadline,
     ) -> Result<Option<Denial>> {
         if !self.rules.has_apps() {
             return Ok(None);
         }
-        let known = self.names_of(pid, instance, deadline)?;
+        let known = self.names_of(pid, deadline)?;
         let names: Vec<&str> =
             [name].into_iter().chain(id).chain(known.ids.iter().map(String::as_str)).collect();
         let others: Vec<&str> = known.names.iter().map(String::as_str).collect();
@@ -123,14 +122,12 @@ impl<'a> Guard<'a> {
     }
 
     fn window_denial(&self, window: &Window, deadline: Deadline) -> Result<Option<Denial>> {
-        let process = (window.pid, window.process_instance.as_deref());
-        let by_app = self.app_denial(&window.app_name, None, process, deadline)?;
+        let by_app = self.app_denial(&window.app_name, None, window.pid, deadline)?;
         Ok(by_app.or_else(|| self.rules.title(&window.title)))
     }
 
     fn check_app(&self, app: &App, deadline: Deadline) -> Result<()> {
-        let process = (app.pid, app.process_instance.as_deref());
-        match self.app_denial(&app.name, app.application_id.as_deref(), process, deadline)? {
+        match self.app_denial(&app.name, app.application_id.as_deref(), app.pid, deadline)? {
             Some(denial) => {
                 Err(self.refuse(&denial, format!("the policy file denies the application {:?}", app.name)))
             }
@@ -292,7 +289,7 @@ impl Platform for Guard<'_> {
             let mut names = self.names.borrow_mut();
             names.clear();
             for app in &apps {
-                let known = names.entry((app.pid, app.process_instance.clone())).or_default();
+                let known = names.entry(app.pid).or_default();
                 known.names.push(app.name.clone());
                 known.ids.extend(app.application_id.clone());
             }
@@ -524,6 +521,7 @@ mod tests {
                 ("snapshot", json!({"window_id": "w-2"})),
                 ("find", json!({"app": "Vault", "name": "Send"})),
                 ("list-surfaces", json!({"app": "Vault"})),
+                ("wait", json!({"text": "Send", "app": "Vault"})),
                 ("screenshot", json!({"app": "Vault"})),
                 ("screenshot", json!({})),
                 ("screenshot", json!({"region": "240,0,20,20"})),

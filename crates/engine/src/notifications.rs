@@ -801,10 +801,15 @@ mod tests {
         assert_eq!(*bench.fake.dismissed.borrow(), ["h1"]);
         assert!(bench.fake.invoked.borrow().is_empty());
 
-        let heard = [Ok(from("Vault", shown(3, "hunter2"))), Ok(shown(4, "hunter2"))];
-        bench.fake.now_be(|scene| scene.heard = heard.into());
-        let data = bench.data("wait", json!({"notification": true, "text": "hunter2"}));
-        assert_eq!(data["notification"]["app_name"], "Mail", "the words of the other one were not looked at");
+        for word in ["hunter2", "text"] {
+            let heard = [Ok(from("Vault", shown(3, "hunter2"))), Ok(shown(4, "hunter2"))];
+            bench.fake.now_be(|scene| scene.heard = heard.into());
+            let data = bench.data("wait", json!({"notification": true, "text": word}));
+            assert_eq!(data["notification"]["app_name"], "Mail", "{word} of the other one was looked at");
+        }
+        bench.fake.now_be(|scene| scene.heard = [Ok(from("Vault", shown(3, "hunter2")))].into());
+        let data = bench.data("wait", json!({"notification": true}));
+        assert_eq!(data["notification"], json!({"app_name": "Vault", "title": MASK}));
     }
 
     #[test]
