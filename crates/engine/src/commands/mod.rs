@@ -79,6 +79,12 @@ impl Effects {
     /// Moves the pointer.
     pub const POINTS: Effects = Effects { needs_headed: true, ..Effects::ACTS };
 
+    /// Whether it does something to applications or to what they share, rather than only look.
+    pub(crate) const fn operates(self) -> bool {
+        // What takes a picture changes a file of the caller's, and nothing on the desktop.
+        self.takes_lease || self.needs_headed || (self.mutates && self.accessibility && !self.screen)
+    }
+
     /// The same, without the lease.
     #[must_use]
     pub const fn without_lease(self) -> Effects {
