@@ -287,6 +287,7 @@ commands! {
     "trace" trace::Trace, Effects::NONE.changing();
     "status" status::Status, Effects::NONE;
     "permissions" permissions::Permissions, Effects::NONE;
+    "skills" skills::Skills, Effects::NONE;
     "version" version::Version, Effects::NONE;
 }
 
