@@ -49,6 +49,8 @@ test_packages() {
     demo_packages
     cat desktops/x11.packages.txt
     cat <<'LIST'
+# the second notification service; the first comes with the desktop
+xfce4-notifyd
 # another window manager, keyboard layouts, what is typed into
 metacity
 xfwm4

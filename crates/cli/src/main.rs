@@ -116,6 +116,7 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(error) => return respond(&Response::failure(command.name(), &error)),
     };
+    options.listener = native::LISTENER;
     line.global.merge_into(&mut options);
     if let Command::Batch(batch) = &mut command
         && batch.json.as_deref() == Some("-")

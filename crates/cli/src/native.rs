@@ -1,6 +1,7 @@
 //! The one place where the platform is picked by target.
 
 use agent_desktop_core::platform::Platform;
+use agent_desktop_engine::notifications::StartListener;
 
 /// The desktop of this machine. Must not connect to anything yet: `version` never uses it.
 #[cfg(target_os = "linux")]
@@ -15,12 +16,35 @@ pub(crate) fn platform() -> Box<dyn Platform> {
 }
 
 /// What the program does instead of a command when a part of it was started to do so: the clipboard needs somebody who
-/// answers for it after a command has ended.
+/// answers for it after a command has ended, a session somebody who listens to notifications between its commands.
 #[cfg(target_os = "linux")]
 pub(crate) fn serve() -> Option<std::process::ExitCode> {
-    use agent_desktop_linux::clipboard;
-    std::env::args_os().nth(1).is_some_and(|word| word == clipboard::SERVE).then(clipboard::serve)
+    use agent_desktop_linux::{clipboard, notifications};
+    let mut words = std::env::args_os().skip(1);
+    let word = words.next()?;
+    if word == clipboard::SERVE {
+        return Some(clipboard::serve());
+    }
+    if word != notifications::LISTEN {
+        return None;
+    }
+    let (root, session) = (words.next()?, words.next()?.into_string().ok()?);
+    let heard = agent_desktop_engine::notifications::listen(
+        &*platform(),
+        root.into(),
+        &session,
+        &mut std::io::stdout().lock(),
+    );
+    Some(if heard.is_ok() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE })
 }
+
+/// How a session gets its listener to notifications.
+#[cfg(target_os = "linux")]
+pub(crate) const LISTENER: Option<StartListener> = Some(agent_desktop_linux::notifications::start_listener);
+
+/// Nobody listens on other systems.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const LISTENER: Option<StartListener> = None;
 
 /// Nothing is served on other systems.
 #[cfg(not(target_os = "linux"))]

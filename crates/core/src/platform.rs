@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::action::{Direction, MouseButton};
 use crate::deadline::Deadline;
+use crate::delivery::Delivery;
 use crate::error::Result;
 use crate::geometry::{Point, Rect};
 use crate::key::{Chord, Modifier};
@@ -529,6 +530,58 @@ pub struct ClipboardOffer {
     pub is_concealed: bool,
 }
 
+/// A notification, as an application sent it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notification {
+    /// By which it is known again and operated, in the platform's words; `None`: nobody was told.
+    pub handle: Option<Handle>,
+    /// The name its sender gives itself; may be empty.
+    pub app_name: String,
+    /// Its first line.
+    pub title: String,
+    /// The rest, with the markup that the sender wrote; may be empty.
+    pub body: String,
+    /// What it offers.
+    pub actions: Vec<NotificationAction>,
+}
+
+/// Something that a notification offers to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotificationAction {
+    /// The sender's word for it. `default` is what a click on the notification itself does.
+    pub key: String,
+    /// What its button says; may be empty.
+    pub label: String,
+}
+
+/// Why a notification is no longer shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotificationEnd {
+    /// Its time was over.
+    Expired,
+    /// A person took it away.
+    Dismissed,
+    /// A program took it away, or nobody says who.
+    Closed,
+}
+
+/// What is heard of notifications.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotificationEvent {
+    /// One is shown; with the handle of one that was shown before: that one has another content now.
+    Shown(Notification),
+    /// One is no longer shown.
+    Ended(Handle, NotificationEnd),
+    /// Who showed notifications is gone, and all of them with it; `true`: somebody else shows them from now on.
+    ServiceChanged(bool),
+}
+
+/// Listens to notifications, from the moment at which it was made.
+pub trait NotificationWatch {
+    /// What was heard next; `None`: nothing until the deadline. Fails when nothing can be heard any more.
+    fn next(&mut self, deadline: Deadline) -> Result<Option<NotificationEvent>>;
+}
+
 /// State of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessState {
@@ -630,6 +683,19 @@ pub trait Platform: Clock {
     ) -> Result<Option<ClipboardContent>>;
     /// Puts this into the clipboard, where it stays after we have ended; `None`: empties it.
     fn clipboard_write(&self, content: Option<&ClipboardContent>, deadline: Deadline) -> Result<()>;
+    /// Whether anybody shows notifications on this desktop. Starts nobody who could.
+    fn has_notification_service(&self, deadline: Deadline) -> Result<bool>;
+    /// Begins to listen: whatever is sent after this has returned is heard.
+    fn watch_notifications(&self, deadline: Deadline) -> Result<Box<dyn NotificationWatch + '_>>;
+    /// Takes a notification away, and sees that it is gone.
+    fn dismiss_notification(&self, handle: &Handle, deadline: Deadline) -> Result<()>;
+    /// Does what a notification offers, once; says whether its sender was seen to be told.
+    fn invoke_notification(
+        &self,
+        notification: &Notification,
+        action: &NotificationAction,
+        deadline: Deadline,
+    ) -> Result<Delivery>;
     /// Takes a picture. Never returns the pixels of another window.
     fn capture(&self, target: &CaptureTarget, deadline: Deadline) -> Result<Image>;
 }

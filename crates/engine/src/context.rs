@@ -11,6 +11,7 @@ use agent_desktop_core::error::{Result, facts};
 use agent_desktop_core::platform::{Input, Platform};
 
 use crate::lease::{Lease, LeaseSettings};
+use crate::notifications::StartListener;
 use crate::policy::Policy;
 use crate::session::Session;
 use crate::store::Store;
@@ -63,6 +64,8 @@ pub struct Options {
     pub timeout_ms: Option<u64>,
     /// Where the interaction lock is, and whether it was inherited.
     pub lease: LeaseSettings,
+    /// How a session gets its listener to notifications; `None`: it gets none.
+    pub listener: Option<StartListener>,
 }
 
 /// What a command runs with.

@@ -21,7 +21,8 @@ use crate::commands::{
 };
 use crate::trace::export;
 use crate::{
-    artifacts, clipboard, context, lease, observe, picture, pointer, resolve, session, store, trace, wait_for,
+    artifacts, clipboard, context, lease, notifications, observe, picture, pointer, resolve, session, store,
+    trace, wait_for,
 };
 
 fn code(word: &str) -> String {
@@ -215,6 +216,13 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                     "`wait --text`: between two looks, doubling up to",
                     format!("{} to {}", ms(wait::TEXT_POLL), ms(wait::MAX_TEXT_POLL)),
                 ),
+                ("`session start`: for its listener to notifications", ms(notifications::START)),
+                (
+                    "that listener: between two looks whether the session has ended",
+                    ms(notifications::SESSION_POLL),
+                ),
+                ("the journal of notifications after one was dismissed", ms(notifications::CATCH_UP)),
+                ("between two looks at that journal", ms(notifications::CATCH_UP_POLL)),
                 ("`--wait-for`, `--wait-for-gone`: between two looks", ms(wait_for::POLL)),
                 ("the snapshot that shows why such a wait was in vain", ms(wait_for::DIAGNOSTIC)),
                 (
@@ -313,6 +321,8 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("bytes of the manifest of a session", session::MAX_MANIFEST.to_string()),
                 ("bytes of the name of a session", session::MAX_NAME.to_string()),
                 ("what happened more recently keeps a session", ms(session::RECENT)),
+                ("notifications in the journal of a session", notifications::KEPT.to_string()),
+                ("bytes of that journal", notifications::MAX_JOURNAL.to_string()),
                 ("bytes of a trace file", trace::MAX_FILE.to_string()),
                 ("bytes of a line of a trace", trace::MAX_EVENT.to_string()),
                 ("pictures of a session", artifacts::MAX_PICTURES.to_string()),

@@ -2,20 +2,21 @@
 //! happens when.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use agent_desktop_core::Deadline;
 use agent_desktop_core::action::{Capabilities, Capability};
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
     App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
-    LaunchRequest, Launched, Limits, Observation, Operation, Performed, Permission, Permissions, Platform,
-    ProcessState, Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery,
-    Window, WindowOperation,
+    LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationEvent, NotificationWatch,
+    Observation, Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety,
+    Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::tree::{Handle, Node, NodeId, Tree};
+use agent_desktop_core::{Deadline, Delivery};
 use serde_json::{Value, json};
 
 use crate::private_files::tests::Scratch;
@@ -33,6 +34,8 @@ pub(crate) struct Scene {
     pub(crate) permission: Permission,
     /// Every native call fails with this code.
     pub(crate) failing: Option<ErrorCode>,
+    /// What is heard of notifications.
+    pub(crate) heard: VecDeque<Result<NotificationEvent>>,
 }
 
 type Change = Box<dyn FnOnce(&mut Scene)>;
@@ -51,6 +54,9 @@ pub(crate) struct Fake {
     calls: Cell<u64>,
     clipboard: RefCell<Option<ClipboardContent>>,
     pub(crate) conceals: Cell<bool>,
+    pub(crate) has_notification_service: Cell<bool>,
+    pub(crate) dismissed: RefCell<Vec<String>>,
+    pub(crate) invoked: RefCell<Vec<String>>,
 }
 
 pub(crate) fn app(name: &str, pid: u32) -> App {
@@ -137,6 +143,7 @@ impl Fake {
                 process: ProcessState::Running,
                 permission: Permission::Granted,
                 failing: None,
+                heard: VecDeque::new(),
             }),
             plan: RefCell::default(),
             on_launch: RefCell::default(),
@@ -148,6 +155,9 @@ impl Fake {
             calls: Cell::default(),
             clipboard: RefCell::default(),
             conceals: Cell::default(),
+            has_notification_service: Cell::new(true),
+            dismissed: RefCell::default(),
+            invoked: RefCell::default(),
         }
     }
 
@@ -383,6 +393,30 @@ impl Platform for Fake {
         *self.clipboard.borrow_mut() = content.cloned();
         Ok(())
     }
+    fn has_notification_service(&self, _: Deadline) -> Result<bool> {
+        self.call()?;
+        Ok(self.has_notification_service.get())
+    }
+    fn watch_notifications(&self, _: Deadline) -> Result<Box<dyn NotificationWatch + '_>> {
+        self.call()?;
+        Ok(Box::new(FakeWatch(self)))
+    }
+    fn dismiss_notification(&self, handle: &Handle, _: Deadline) -> Result<()> {
+        self.call()?;
+        self.dismissed.borrow_mut().push(handle.as_str().to_owned());
+        Ok(())
+    }
+    fn invoke_notification(
+        &self,
+        notification: &Notification,
+        action: &NotificationAction,
+        _: Deadline,
+    ) -> Result<Delivery> {
+        self.call()?;
+        let handle = notification.handle.as_ref().map(Handle::as_str).unwrap_or_default();
+        self.invoked.borrow_mut().push(format!("{handle} {}", action.key));
+        Ok(Delivery::Verified)
+    }
     fn capture(&self, target: &CaptureTarget, _: Deadline) -> Result<Image> {
         self.call()?;
         let bounds = match target {
@@ -393,6 +427,23 @@ impl Platform for Fake {
         // Twice as many pixels as logical ones.
         let (width, height) = (bounds.width as u32 * 2, bounds.height as u32 * 2);
         Ok(Image { area: bounds, width, height, rgb: vec![7; (width * height * 3) as usize] })
+    }
+}
+
+/// Hears what the scene says, at its time.
+struct FakeWatch<'a>(&'a Fake);
+
+impl NotificationWatch for FakeWatch<'_> {
+    fn next(&mut self, deadline: Deadline) -> Result<Option<NotificationEvent>> {
+        loop {
+            if let Some(event) = self.0.scene.borrow_mut().heard.pop_front() {
+                return event.map(Some);
+            }
+            if deadline.has_passed(self.0.now()) {
+                return Ok(None);
+            }
+            self.0.advance(Duration::from_millis(1));
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod execute;
 mod fake;
 pub mod lease;
 pub mod log;
+pub mod notifications;
 pub mod observe;
 pub mod output;
 pub mod picture;

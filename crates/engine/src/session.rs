@@ -327,6 +327,11 @@ fn times(directory: &Directory, manifest: &Manifest) -> Result<Times> {
     Ok(Times { created_at: manifest.created_at, ended_at: manifest.ended_at, touched_at })
 }
 
+/// Whether a session is there and has not ended.
+pub(crate) fn is_on(directory: &Directory, id: &str) -> bool {
+    Manifest::read(directory, id).is_some_and(|manifest| manifest.ended_at.is_none())
+}
+
 /// Whether a command is at work in a session.
 fn is_alive(directory: &Directory) -> Result<bool> {
     let Some(liveness) = directory.child(LIVENESS, false)? else { return Ok(false) };

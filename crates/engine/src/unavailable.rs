@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use agent_desktop_core::Deadline;
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::Point;
 use agent_desktop_core::platform::{
     App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
-    LaunchRequest, Launched, Limits, Observation, Operation, Performed, Permission, Permissions, Platform,
-    ProcessState, Reading, Safety, Scope, Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window,
-    WindowOperation,
+    LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationWatch, Observation,
+    Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
+    Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::tree::Handle;
+use agent_desktop_core::{Deadline, Delivery};
 
 /// A desktop that cannot be reached.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,6 +114,18 @@ impl Platform for Unavailable {
         refuse()
     }
     fn clipboard_write(&self, _: Option<&ClipboardContent>, _: Deadline) -> Result<()> {
+        refuse()
+    }
+    fn has_notification_service(&self, _: Deadline) -> Result<bool> {
+        refuse()
+    }
+    fn watch_notifications(&self, _: Deadline) -> Result<Box<dyn NotificationWatch + '_>> {
+        refuse()
+    }
+    fn dismiss_notification(&self, _: &Handle, _: Deadline) -> Result<()> {
+        refuse()
+    }
+    fn invoke_notification(&self, _: &Notification, _: &NotificationAction, _: Deadline) -> Result<Delivery> {
         refuse()
     }
     fn capture(&self, _: &CaptureTarget, _: Deadline) -> Result<Image> {

@@ -9,6 +9,7 @@ pub mod desktop_entry;
 mod host;
 pub mod launch;
 mod map;
+pub mod notifications;
 mod platform;
 mod popups;
 pub mod process;

@@ -12,9 +12,9 @@ use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::key::{Key, Modifier};
 use agent_desktop_core::platform::{
     App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
-    LaunchRequest, Launched, Limits, Observation, Operation, Performed, Permission, Permissions, Platform,
-    Presentation, ProcessState, Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent,
-    TextQuery, Window, WindowOperation,
+    LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationWatch, Observation,
+    Operation, Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety,
+    Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -36,7 +36,7 @@ use crate::window_system::{
     self as screen, Keysym, Rectangle, TypingOptions, WindowId, WindowKind, WindowState, WindowSystemError,
     X11, keysym_for_character, keysym_for_name,
 };
-use crate::{host, process, start};
+use crate::{host, notifications, process, start};
 
 /// Chords that end, lock or leave more than the caller means to.
 const BLOCKED_CHORDS: &[&str] = &[
@@ -1352,6 +1352,27 @@ impl Platform for Linux {
             Some(content) => clipboard::write(content, deadline),
             None => display.clipboard_clear(deadline.at()).map_err(|error| screen_error(&error)),
         }
+    }
+
+    fn has_notification_service(&self, deadline: Deadline) -> Result<bool> {
+        notifications::has_service(deadline)
+    }
+
+    fn watch_notifications(&self, deadline: Deadline) -> Result<Box<dyn NotificationWatch + '_>> {
+        Ok(Box::new(notifications::Watch::start(deadline)?))
+    }
+
+    fn dismiss_notification(&self, handle: &Handle, deadline: Deadline) -> Result<()> {
+        notifications::dismiss(handle, deadline)
+    }
+
+    fn invoke_notification(
+        &self,
+        notification: &Notification,
+        action: &NotificationAction,
+        deadline: Deadline,
+    ) -> Result<Delivery> {
+        self.invoke(notification, action, deadline)
     }
 
     fn capture(&self, target: &CaptureTarget, deadline: Deadline) -> Result<Image> {

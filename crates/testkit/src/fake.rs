@@ -36,9 +36,9 @@ use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
     App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
-    LaunchRequest, Launched, Limits, Observation, Operation, Performed, Permission, Permissions, Platform,
-    ProcessState, Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery,
-    Window, WindowOperation,
+    LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationWatch, Observation,
+    Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
+    Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -766,6 +766,28 @@ impl Platform for FakePlatform {
 
     fn clipboard_write(&self, _content: Option<&ClipboardContent>, _deadline: Deadline) -> Result<()> {
         Ok(())
+    }
+
+    /// Nobody notifies anybody here.
+    fn has_notification_service(&self, _deadline: Deadline) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn watch_notifications(&self, _deadline: Deadline) -> Result<Box<dyn NotificationWatch + '_>> {
+        Err(Error::new(ErrorCode::PlatformNotSupported, "nobody notifies anybody here"))
+    }
+
+    fn dismiss_notification(&self, _handle: &Handle, _deadline: Deadline) -> Result<()> {
+        Err(Error::new(ErrorCode::NotificationNotFound, "nobody notifies anybody here"))
+    }
+
+    fn invoke_notification(
+        &self,
+        _notification: &Notification,
+        _action: &NotificationAction,
+        _deadline: Deadline,
+    ) -> Result<Delivery> {
+        Err(Error::new(ErrorCode::NotificationNotFound, "nobody notifies anybody here"))
     }
 
     fn capture(&self, target: &CaptureTarget, _deadline: Deadline) -> Result<Image> {

@@ -282,6 +282,10 @@ commands! {
     "clipboard-get" clipboard_get::ClipboardGet, Effects::NONE, timeout_ms: OPERATION_MS;
     "clipboard-set" clipboard_set::ClipboardSet, Effects::NONE.changing().leased(), timeout_ms: OPERATION_MS;
     "clipboard-clear" clipboard_clear::ClipboardClear, Effects::NONE.changing().leased();
+    "list-notifications" list_notifications::ListNotifications, Effects::NONE, timeout_ms: OPERATION_MS;
+    "dismiss-notification" dismiss_notification::DismissNotification, Effects::NONE.changing().leased(), timeout_ms: OPERATION_MS;
+    "dismiss-all-notifications" dismiss_all_notifications::DismissAllNotifications, Effects::NONE.changing().leased(), timeout_ms: OPERATION_MS;
+    "notification-action" notification_action::NotificationAction, Effects::NONE.changing().leased(), timeout_ms: OPERATION_MS;
     "batch" batch::Batch, Effects::NONE.changing(), timeout_ms: batch::BATCH_MS;
     "session" session::Session, Effects::NONE.changing();
     "trace" trace::Trace, Effects::NONE.changing();

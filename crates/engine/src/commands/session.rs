@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Effects, Reply, Run, action_of, lines};
 use crate::context::{Context, Options};
+use crate::notifications;
 use crate::session::{self, Artifacts, MAX_NAME, Manifest, Rule, Tracing};
 
 #[cfg(feature = "clap")]
@@ -54,6 +55,9 @@ pub struct Start {
     /// Also keep pictures of the window before and after each action, and the refs of each snapshot.
     #[cfg_attr(feature = "clap", arg(long))]
     pub screenshots: bool,
+    /// Do not listen to notifications: list-notifications then knows of none.
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub no_notifications: bool,
 }
 
 /// End a session: nothing more is traced.
@@ -136,6 +140,8 @@ pub enum SessionReply {
         trace: Tracing,
         /// What is kept beside the trace.
         artifacts: Artifacts,
+        /// Whether somebody listens to notifications for it.
+        notifications: Tracing,
         /// Unix milliseconds.
         created_at: u64,
     },
@@ -242,11 +248,14 @@ impl Run for Session {
                 let trace = if start.no_trace { Tracing::Off } else { Tracing::On };
                 let artifacts = if start.screenshots { Artifacts::Full } else { Artifacts::Events };
                 let manifest = session::start(&context.store, start.name.clone(), trace, artifacts)?;
+                let is_heard = !start.no_notifications
+                    && notifications::start_listener(context.options, &context.store, &manifest.id);
                 Ok(SessionReply::Started {
                     session_id: manifest.id,
                     name: manifest.name,
                     trace,
                     artifacts,
+                    notifications: if is_heard { Tracing::On } else { Tracing::Off },
                     created_at: manifest.created_at,
                 })
             }

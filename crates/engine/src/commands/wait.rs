@@ -1,7 +1,7 @@
 //! `wait`: until something is so.
 //!
-//! One mode a call: a time, an element, a window, a text, a menu. Every mode polls; how often stands in the contract.
-//! Notifications and events are not here yet.
+//! One mode a call: a time, an element, a window, a text, a menu, a notification. Every mode polls, how often stands in the
+//! contract; notifications are listened to. Events are not here yet.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use agent_desktop_core::action::Action;
 use agent_desktop_core::actionability::{self, Situation, Stability};
 use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
-use agent_desktop_core::platform::{Limits, SurfaceKind};
+use agent_desktop_core::platform::{Limits, NotificationEvent, SurfaceKind};
 use agent_desktop_core::query::fold;
 use agent_desktop_core::refs::{RefMap, RefTarget};
 use agent_desktop_core::role::Role;
@@ -22,6 +22,7 @@ use super::{Effects, Reply, Run};
 use crate::act;
 use crate::context::{Context, MAX_TIMEOUT_MS, OPERATION_MS, Options};
 use crate::envelope::OneFact;
+use crate::notifications::{self, NotificationData};
 use crate::observe::Target;
 use crate::resolve::{self, Resolved};
 use crate::targets;
@@ -41,7 +42,7 @@ pub(crate) const MAX_TEXT_POLL: Duration = Duration::from_secs(1);
 /// How long one attempt to find an element may take.
 pub(crate) const RESOLVE: Duration = Duration::from_millis(750);
 
-/// Wait for a time, an element, a window, a text or a menu.
+/// Wait for a time, an element, a window, a text, a menu or a notification.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields, default)]
@@ -67,7 +68,7 @@ pub struct Wait {
     /// Until a window with this text in its title is there; case does not matter.
     #[cfg_attr(feature = "clap", arg(long, value_name = "TITLE"))]
     pub window: Option<String>,
-    /// Until this text is in the window.
+    /// Until this text is in the window; with --notification, in the notification.
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEXT"))]
     pub text: Option<String>,
     /// Exactly so many elements must have the text.
@@ -79,7 +80,10 @@ pub struct Wait {
     /// Until no menu is open.
     #[cfg_attr(feature = "clap", arg(long))]
     pub menu_closed: bool,
-    /// The application whose window, text or menu is meant.
+    /// Until a notification comes that was not there before.
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub notification: bool,
+    /// The application whose window, text or menu is meant; with --notification, a part of the sender's name.
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub app: Option<String>,
     /// Give up after this many milliseconds; 0: one look [default: 30000].
@@ -102,6 +106,7 @@ enum Mode<'a> {
     Window(&'a str),
     Text(&'a str),
     Menu { open: bool },
+    Notification,
 }
 
 /// What came true.
@@ -162,6 +167,17 @@ pub enum WaitReply {
         /// How long it took.
         elapsed_ms: u64,
     },
+    /// A notification came.
+    Notification {
+        /// Always `notification`.
+        condition: &'static str,
+        /// Always true.
+        matched: bool,
+        /// What came.
+        notification: NotificationData,
+        /// How long it took.
+        elapsed_ms: u64,
+    },
 }
 
 /// What was seen of an element.
@@ -182,6 +198,9 @@ impl Reply for WaitReply {
             WaitReply::Text { reference: Some(reference), elapsed_ms, .. } => {
                 format!("found {reference} after {elapsed_ms} ms")
             }
+            WaitReply::Notification { notification, elapsed_ms, .. } => {
+                format!("{} after {elapsed_ms} ms", notification.outline())
+            }
             WaitReply::Element { elapsed_ms, .. }
             | WaitReply::Text { elapsed_ms, .. }
             | WaitReply::Menu { elapsed_ms, .. } => format!("found after {elapsed_ms} ms"),
@@ -196,13 +215,15 @@ impl Wait {
         modes.extend(self.ms.map(Mode::Sleep));
         modes.extend(self.element.as_deref().map(|element| Mode::Element(element, predicate)));
         modes.extend(self.window.as_deref().map(Mode::Window));
-        modes.extend(self.text.as_deref().map(Mode::Text));
+        // Of a notification it only says which.
+        modes.extend(self.text.as_deref().filter(|_| !self.notification).map(Mode::Text));
         modes.extend(self.menu.then_some(Mode::Menu { open: true }));
         modes.extend(self.menu_closed.then_some(Mode::Menu { open: false }));
+        modes.extend(self.notification.then_some(Mode::Notification));
         match (modes.pop(), modes.is_empty()) {
             (Some(mode), true) => Ok(mode),
             _ => Err(Error::invalid(
-                "wait needs exactly one of MS, --element, --window, --text, --menu and --menu-closed",
+                "wait needs exactly one of MS, --element, --window, --text, --menu, --menu-closed and --notification",
             )),
         }
     }
@@ -482,6 +503,46 @@ impl Wait {
             }
         }
     }
+
+    fn notification(&self, context: &Context<'_>) -> Result<WaitReply> {
+        let mut watch = context.platform.watch_notifications(context.within(Duration::from_millis(OPERATION_MS)).deadline)?;
+        // After it: a service that starts between the two is heard of.
+        notifications::need_service(context)?;
+        let limit = if context.is_single_attempt { Duration::ZERO } else { context.deadline.remaining(context.now()) };
+        let limit = context.deadline.within(context.now(), limit);
+        loop {
+            match watch.next(limit)? {
+                Some(NotificationEvent::Shown(notification)) => {
+                    let texts = [&*notification.title, &*notification.body, &*notification.app_name];
+                    let is_meant = notifications::contains(self.app.as_deref(), &texts[2..])
+                        && notifications::contains(self.text.as_deref(), &texts);
+                    if is_meant {
+                        return Ok(WaitReply::Notification {
+                            condition: "notification",
+                            matched: true,
+                            notification: (&notification).into(),
+                            elapsed_ms: context.elapsed_ms(),
+                        });
+                    }
+                }
+                Some(NotificationEvent::ServiceChanged(false)) => return Err(notifications::no_service()),
+                Some(_) => {}
+                None => {
+                    let mut error = self
+                        .timeout_error(context, "no such notification came")
+                        .detail("predicate", "notification")
+                        .hint("it counts what comes while it waits; list-notifications shows what came before, in a session");
+                    if let Some(app) = &self.app {
+                        error = error.detail("app", app.clone());
+                    }
+                    if let Some(text) = &self.text {
+                        error = error.detail("text_chars", text.chars().count());
+                    }
+                    return Err(error);
+                }
+            }
+        }
+    }
 }
 
 impl Predicate {
@@ -550,7 +611,8 @@ impl Run for Wait {
 
     fn effects(&self, table: Effects) -> Effects {
         // Time passes everywhere.
-        if matches!(self.mode(), Ok(Mode::Sleep(_))) { Effects::NONE } else { table }
+        // Notifications are no part of an accessibility tree.
+        if matches!(self.mode(), Ok(Mode::Sleep(_) | Mode::Notification)) { Effects::NONE } else { table }
     }
 
     fn check(&self, _: &Options) -> Result<()> {
@@ -565,8 +627,8 @@ impl Run for Wait {
         if self.value.is_some() != (predicate == Predicate::Value) {
             return Err(Error::invalid("--value and --predicate value need each other"));
         }
-        if self.count.is_some() && self.text.is_none() {
-            return Err(Error::invalid("--count needs --text"));
+        if self.count.is_some() && (self.text.is_none() || self.notification) {
+            return Err(Error::invalid("--count needs --text, and not --notification"));
         }
         match mode {
             Mode::Sleep(ms) if ms > MAX_TIMEOUT_MS => {
@@ -596,6 +658,7 @@ impl Run for Wait {
             Mode::Window(title) => self.window(context, title),
             Mode::Text(text) => self.text(context, text),
             Mode::Menu { open } => self.menu(context, open),
+            Mode::Notification => self.notification(context),
         }
     }
 }

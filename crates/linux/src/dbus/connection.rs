@@ -183,6 +183,19 @@ impl Connection {
         }
     }
 
+    /// The next message of any kind, for a connection that only listens.
+    ///
+    /// # Errors
+    /// As [`Connection::next_reply`].
+    pub(crate) fn next_message(&mut self, deadline: Instant) -> Result<Message, Failure> {
+        loop {
+            if let Some(message) = self.parse_one()? {
+                return Ok(message);
+            }
+            self.exchange(deadline)?;
+        }
+    }
+
     /// Waits for the answer to one call. Answers to others are kept.
     ///
     /// # Errors

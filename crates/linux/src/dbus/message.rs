@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 /// The longest message that is accepted. The specification allows 128 MiB; the largest honest answer, the cache of a
 /// page with 50,000 nodes, is below 16 MiB.
@@ -34,7 +35,7 @@ impl<'a> Writer<'a> {
         Writer { buffer, start }
     }
 
-    fn align(&mut self, to: usize) {
+    pub(crate) fn align(&mut self, to: usize) {
         while !(self.buffer.len() - self.start).is_multiple_of(to) {
             self.buffer.push(0);
         }
@@ -63,6 +64,17 @@ impl<'a> Writer<'a> {
         self.u32(text.len() as u32);
         self.buffer.extend_from_slice(text.as_bytes());
         self.buffer.push(0);
+    }
+
+    /// Appends an array of strings.
+    pub(crate) fn strings(&mut self, texts: &[&str]) {
+        self.u32(0);
+        let begin = self.buffer.len();
+        for text in texts {
+            self.string(text);
+        }
+        let length = (self.buffer.len() - begin) as u32;
+        self.buffer[begin - 4..begin].copy_from_slice(&length.to_le_bytes());
     }
 
     pub(crate) fn signature(&mut self, text: &str) {
@@ -145,6 +157,18 @@ pub struct Message {
     signature: String,
     /// Name of the error, for errors.
     pub(crate) error_name: String,
+    /// Its own serial, by which an answer refers to it.
+    pub(crate) serial: u32,
+    names: Names,
+}
+
+/// Where in the header the names stand; empty: it does not say.
+#[derive(Clone, Debug, Default)]
+struct Names {
+    interface: Range<usize>,
+    member: Range<usize>,
+    destination: Range<usize>,
+    sender: Range<usize>,
 }
 
 /// Length of the message that begins with these bytes, once enough of it is there.
@@ -191,10 +215,11 @@ impl Message {
             _ => return Err(Malformed("type")),
         };
         let mut reader = Reader { data: &data, position: 8, start: 0, big_endian };
-        reader.u32()?; // the sender's serial
+        let serial = reader.u32()?;
         let fields = reader.u32()? as usize;
         let end = 16 + fields;
         let (mut reply_to, mut signature, mut error_name) = (0, String::new(), String::new());
+        let mut names = Names::default();
         while reader.position < end {
             reader.align(8)?;
             if reader.position >= end {
@@ -206,6 +231,10 @@ impl Message {
                 (4, "s") => error_name = reader.string()?.into_owned(),
                 (5, "u") => reply_to = reader.u32()?,
                 (8, "g") => signature = reader.signature()?.into_owned(),
+                (2, "s") => names.interface = reader.span()?,
+                (3, "s") => names.member = reader.span()?,
+                (6, "s") => names.destination = reader.span()?,
+                (7, "s") => names.sender = reader.span()?,
                 (_, "s" | "o") => {
                     reader.string()?;
                 }
@@ -222,7 +251,37 @@ impl Message {
         if body > data.len() {
             return Err(Malformed("header"));
         }
-        Ok(Message { data, body, big_endian, kind, reply_to, signature, error_name })
+        Ok(Message { data, body, big_endian, kind, reply_to, signature, error_name, serial, names })
+    }
+
+    fn name(&self, range: &Range<usize>) -> &str {
+        // Names are ASCII; what is not is the name of nobody.
+        self.data.get(range.clone()).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+
+    /// The interface of the call or the signal.
+    pub(crate) fn interface(&self) -> &str {
+        self.name(&self.names.interface)
+    }
+
+    /// The method or the signal.
+    pub(crate) fn member(&self) -> &str {
+        self.name(&self.names.member)
+    }
+
+    /// Who it is for.
+    pub(crate) fn destination(&self) -> &str {
+        self.name(&self.names.destination)
+    }
+
+    /// Who sent it, by the word of the bus.
+    pub(crate) fn sender(&self) -> &str {
+        self.name(&self.names.sender)
+    }
+
+    /// Whether the caller wants no answer.
+    pub(crate) fn wants_no_reply(&self) -> bool {
+        self.data[2] & 1 != 0
     }
 
     /// Reads the body, if it has this signature.
@@ -306,6 +365,15 @@ impl<'a> Reader<'a> {
         let bytes = self.take(length)?;
         self.take(1)?;
         Ok(String::from_utf8_lossy(bytes))
+    }
+
+    /// Reads a string and gives the place of its bytes.
+    fn span(&mut self) -> Result<Range<usize>, Malformed> {
+        let length = self.u32()? as usize;
+        let start = self.position;
+        self.take(length)?;
+        self.take(1)?;
+        Ok(start..start + length)
     }
 
     /// Reads a signature.
@@ -438,6 +506,41 @@ fn complete_type(signature: &[u8]) -> Result<&[u8], Malformed> {
     Err(Malformed("signature"))
 }
 
+/// Any message, for tests of those who read them: type, serial, serial of the call it answers, header fields of names,
+/// whether no answer is wanted, body.
+#[cfg(test)]
+pub(crate) fn test_message(
+    kind: u8,
+    serial: u32,
+    reply_to: u32,
+    names: &[(u8, &str)],
+    wants_no_reply: bool,
+    signature: &str,
+    body: &dyn Fn(&mut Writer<'_>),
+) -> Message {
+    let mut data = vec![b'l', kind, u8::from(wants_no_reply), 1, 0, 0, 0, 0];
+    let mut writer = Writer { buffer: &mut data, start: 0 };
+    writer.u32(serial);
+    writer.u32(0);
+    for (code, name) in names {
+        writer.field(*code, b's', name);
+    }
+    writer.field(8, b'g', signature);
+    if reply_to != 0 {
+        writer.align(8);
+        writer.buffer.extend_from_slice(&[5, 1, b'u', 0]);
+        writer.u32(reply_to);
+    }
+    let fields = (writer.buffer.len() - 16) as u32;
+    writer.buffer[12..16].copy_from_slice(&fields.to_le_bytes());
+    writer.align(8);
+    let start = data.len();
+    body(&mut Writer::new(&mut data));
+    let length = (data.len() - start) as u32;
+    data[4..8].copy_from_slice(&length.to_le_bytes());
+    Message::parse(data).expect("it is well-formed")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -466,6 +569,23 @@ mod tests {
         assert_eq!(body.u32().unwrap(), 5);
         assert!((body.f64().unwrap() - 2.5).abs() < f64::EPSILON);
         assert_eq!(message.body("s").err(), Some(Malformed("signature")));
+    }
+
+    #[test]
+    fn a_header_says_who_and_what() {
+        let message = written(&Call {
+            signature: "asu",
+            body: &|writer| {
+                writer.strings(&["a", "", "äö"]);
+                writer.u32(9);
+            },
+            ..Call::new(":1.2", "/a", "b.c", "D")
+        });
+        assert_eq!((message.destination(), message.interface(), message.member()), (":1.2", "b.c", "D"));
+        assert_eq!((message.sender(), message.serial, message.wants_no_reply()), ("", 7, false));
+        let mut body = message.body("asu").unwrap();
+        assert_eq!(body.strings().unwrap(), ["a", "", "äö"]);
+        assert_eq!(body.u32().unwrap(), 9);
     }
 
     #[test]

@@ -11,5 +11,7 @@ mod message;
 
 pub(crate) use address::session_bus_addresses;
 pub(crate) use connection::{Connection, Failure, checked};
-pub(crate) use message::Call;
+#[cfg(test)]
+pub(crate) use message::test_message;
+pub(crate) use message::{Call, Kind};
 pub use message::{Malformed, Message, Reader};
