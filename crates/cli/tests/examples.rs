@@ -3,17 +3,20 @@
 
 use std::collections::HashMap;
 use std::process::Command;
-use std::time::Duration;
 
-use agent_desktop_testkit::{App, Cli, Desktop, desktop_test, wait_until};
+use agent_desktop_testkit::{App, Cli, Desktop, desktop_test, wait_for, wait_until};
 use serde_json::Value;
 
 #[path = "../src/docs/examples.rs"]
 mod examples;
 
-use examples::{Answer, EXAMPLES, Example, PAGES, Proof};
+#[path = "support/notifications.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
+mod support;
 
-const SOON: Duration = Duration::from_secs(5);
+use examples::{Answer, EXAMPLES, Example, PAGES, Proof};
+use support::{SOON, Sent, send, service};
+
 const FIXTURE: &str = "fixture-gtk3";
 
 /// Whether an answer holds what is expected of it: keys of objects, some element for each of a list, `…` for any text.
@@ -36,9 +39,10 @@ fn holds(actual: &Value, expected: &Value) -> bool {
     }
 }
 
-/// What the words of an example stand for now.
-fn words(cli: &Cli, example: &Example) -> HashMap<&'static str, String> {
+/// What the words of an example stand for now, and the notification that was sent for it.
+fn words(desktop: &Desktop, cli: &Cli, example: &Example) -> (HashMap<&'static str, String>, Option<Sent>) {
     let mut words = HashMap::new();
+    let mut sent = None;
     for &(word, role, name) in example.elements {
         let middle = |word: &str| {
             let tree = cli.ok(&["snapshot", "--app", FIXTURE, "--include-bounds"])["tree"].clone();
@@ -59,6 +63,17 @@ fn words(cli: &Cli, example: &Example) -> HashMap<&'static str, String> {
                 .as_str()
                 .expect("an id")
                 .to_owned(),
+            "INDEX" => {
+                let known = || {
+                    cli.ok(&["list-notifications", "--all"])["notifications"].as_array().map_or(0, Vec::len)
+                };
+                let before = known();
+                sent = Some(send(desktop, &[role, name, "", "0", "log", "Show log"]));
+                wait_for("the notification to be heard", SOON, || {
+                    let count = known();
+                    (count > before).then(|| count.to_string())
+                })
+            }
             "XY" | "X" | "Y" => middle(word),
             _ => {
                 let found = cli.ok(&[
@@ -70,7 +85,7 @@ fn words(cli: &Cli, example: &Example) -> HashMap<&'static str, String> {
         };
         words.insert(word, value);
     }
-    words
+    (words, sent)
 }
 
 fn paste() -> String {
@@ -81,7 +96,7 @@ fn paste() -> String {
 
 /// Runs an example and looks whether it is true.
 fn run(desktop: &Desktop, cli: &Cli, app: Option<&App>, example: &Example) {
-    let words = words(cli, example);
+    let (words, sent) = words(desktop, cli, example);
     let fill = |args: &[&str]| -> Vec<String> {
         args.iter().map(|word| words.get(word).cloned().unwrap_or_else(|| (*word).to_owned())).collect()
     };
@@ -108,6 +123,9 @@ fn run(desktop: &Desktop, cli: &Cli, app: Option<&App>, example: &Example) {
     let is_seen = || match example.proof {
         Proof::Nothing => true,
         Proof::Log(line) => log().iter().skip(before.0).any(|found| found.starts_with(line)),
+        Proof::Sender(word) => {
+            sent.as_ref().is_some_and(|sent| sent.heard().iter().any(|heard| heard == word))
+        }
         Proof::Rectangle => Some(area(window)) != before.1,
         Proof::Unmapped => {
             let id = window.expect("the example has a window").to_string();
@@ -126,10 +144,14 @@ fn run(desktop: &Desktop, cli: &Cli, app: Option<&App>, example: &Example) {
 
 /// Runs all examples of a page, one after the other.
 fn run_page(desktop: &Desktop, page: &str, app: Option<&App>) {
-    let cli = desktop.cli().inside(desktop.path("").as_path());
+    run_page_with(desktop, &desktop.cli(), page, app);
+}
+
+fn run_page_with(desktop: &Desktop, cli: &Cli, page: &str, app: Option<&App>) {
+    let cli = cli.clone().inside(desktop.path("").as_path());
     let mut count = 0;
     for example in EXAMPLES.iter().filter(|example| example.page == page) {
-        eprintln!("{} {:?}", example.command, example.args);
+        eprintln!("{}, {}: {:?}", example.command, example.shows, example.args);
         run(desktop, &cli, app, example);
         count += 1;
     }
@@ -171,6 +193,14 @@ desktop_test! {
     fn examples_with_launching(desktop: &Desktop) {
         run_page(desktop, "launch", None);
     }
+
+    fn examples_with_notifications(desktop: &Desktop) {
+        let _service = service(desktop, "dunst");
+        let session = desktop.cli().ok(&["session", "start"])["session_id"].as_str().expect("an id").to_owned();
+        let cli = desktop.cli().env("AGENT_DESKTOP_SESSION", &session);
+        run_page_with(desktop, &cli, "notifications", None);
+        cli.ok(&["session", "end", &session]);
+    }
 }
 
 #[test]
@@ -178,7 +208,7 @@ fn the_pages_of_the_examples_are_those_that_run_here() {
     let here = include_str!("examples.rs");
     for page in PAGES {
         assert!(
-            here.contains(&format!("run_page(desktop, \"{page}\"")),
+            here.lines().any(|line| line.contains("run_page") && line.contains(&format!("\"{page}\","))),
             "nothing runs the examples of {page}"
         );
     }

@@ -17,6 +17,8 @@ pub(crate) enum Proof {
     Nothing,
     /// The application's own log gets a line that begins so.
     Log(&'static str),
+    /// The sender of a notification is told this.
+    Sender(&'static str),
     /// The window has another place or size.
     Rectangle,
     /// The window is not on the screen.
@@ -39,6 +41,7 @@ impl Proof {
         Some(match self {
             Proof::Nothing => return None,
             Proof::Log(line) => format!("the application says `{line}`"),
+            Proof::Sender(word) => format!("its sender is told `{word}`"),
             Proof::Rectangle => "the window system has the window in another place".to_owned(),
             Proof::Unmapped => "the window system has taken the window off the screen".to_owned(),
             Proof::Active => "the window manager says that the window is active".to_owned(),
@@ -58,10 +61,11 @@ pub(crate) struct Example {
     pub(crate) command: &'static str,
     /// What it does, as a sentence.
     pub(crate) shows: &'static str,
-    /// Where it runs: a page of the fixture, `windows` or `launch`.
+    /// Where it runs: a page of the fixture, `windows`, `launch`, or `notifications`: in a session that has begun.
     pub(crate) page: &'static str,
     /// Words in the lines below that stand for an element: `REF…` for its ref, `XY` for its middle, `X` and `Y` for the two
-    /// halves of that; role and name. `SESSION` is the id of a session of this name.
+    /// halves of that; role and name. `SESSION` is the id of a session of this name. `INDEX` is the index of a notification
+    /// that was just sent: by whom, with which title.
     pub(crate) elements: &'static [(&'static str, &'static str, &'static str)],
     /// What is typed before.
     pub(crate) before: &'static [&'static [&'static str]],
@@ -75,7 +79,7 @@ pub(crate) struct Example {
 
 /// Where examples run.
 pub(crate) const PAGES: &[&str] =
-    &["controls", "texts", "lists", "scroll", "dialogs", "pointer", "windows", "launch"];
+    &["controls", "texts", "lists", "scroll", "dialogs", "pointer", "windows", "launch", "notifications"];
 
 /// A command line as one types it.
 #[allow(dead_code, reason = "the tests that run the examples do not need it")]
@@ -83,8 +87,7 @@ pub(crate) fn line(args: &[&str]) -> String {
     let is_plain = |word: &&str| {
         !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,:/=+@".contains(c))
     };
-    let words =
-        args.iter().map(|word| if is_plain(&word) { (*word).to_owned() } else { format!("'{word}'") });
+    let words = args.iter().map(|word| if is_plain(word) { (*word).to_owned() } else { format!("'{word}'") });
     std::iter::once("agent-desktop".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
@@ -104,6 +107,7 @@ const REMEMBER: &[(&str, &str, &str)] = &[("REF", "checkbox", "Remember me")];
 const DETAILS: &[(&str, &str, &str)] = &[("REF", "disclosure", "Details")];
 const NAME: &[(&str, &str, &str)] = &[("REF", "textfield", "Full name")];
 const NOTES: &[(&str, &str, &str)] = &[("REF", "textfield", "Notes")];
+const BUILD: &[(&str, &str, &str)] = &[("INDEX", "ci", "Build finished")];
 const CANVAS: &[(&str, &str, &str)] = &[("XY", "group", "Canvas")];
 
 /// All of them.
@@ -517,7 +521,6 @@ pub(crate) const EXAMPLES: &[Example] = &[
         args: &["wait", "--window", "Question", "--timeout", "5000"],
         answer: Answer::Data(r#"{"found":true,"window":{"title":"Question"}}"#),
         proof: Proof::Log("dialog opened Question"),
-        ..NONE
     },
     Example {
         command: "list-surfaces",
@@ -669,6 +672,48 @@ pub(crate) const EXAMPLES: &[Example] = &[
         args: &["close-app", "gnome-calculator"],
         answer: Answer::Data(r#"{"method":"graceful","closed":true}"#),
         proof: Proof::NoWindow("Calculator"),
+        ..NONE
+    },
+    // ---- notifications
+    Example {
+        command: "list-notifications",
+        shows: "See what came since the session began",
+        page: "notifications",
+        elements: BUILD,
+        args: &["list-notifications", "--app", "ci"],
+        answer: Answer::Data(
+            r#"{"notifications":[{"app_name":"ci","title":"Build finished","actions":["Show log"],"state":"open"}]}"#,
+        ),
+        ..NONE
+    },
+    Example {
+        command: "notification-action",
+        shows: "Press the button of one",
+        page: "notifications",
+        elements: BUILD,
+        args: &["notification-action", "INDEX", "Show log", "--expected-app", "ci"],
+        answer: Answer::Data(r#"{"disposition":{"delivery":"delivered_verified"}}"#),
+        proof: Proof::Sender("invoked log"),
+        ..NONE
+    },
+    Example {
+        command: "dismiss-notification",
+        shows: "Take one away",
+        page: "notifications",
+        elements: BUILD,
+        args: &["dismiss-notification", "INDEX", "--expected-title", "Build finished"],
+        answer: Answer::Data(r#"{"dismissed":{"title":"Build finished"}}"#),
+        proof: Proof::Sender("closed 3"),
+        ..NONE
+    },
+    Example {
+        command: "dismiss-all-notifications",
+        shows: "Take away all of one sender",
+        page: "notifications",
+        elements: BUILD,
+        args: &["dismiss-all-notifications", "--app", "ci"],
+        answer: Answer::Data("{}"),
+        proof: Proof::Sender("closed 3"),
         ..NONE
     },
 ];

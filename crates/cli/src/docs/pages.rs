@@ -84,24 +84,37 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("the clipboard", &["clipboard-get", "clipboard-set", "clipboard-clear"]),
+    (
+        "notifications",
+        &["list-notifications", "dismiss-notification", "dismiss-all-notifications", "notification-action"],
+    ),
     ("several at once", &["batch"]),
     ("a run of an agent", &["session", "trace"]),
     ("itself", &["status", "permissions", "skills", "version"]),
 ];
 
 /// Which groups a reference of the skill holds.
-const REFERENCES: &[(&str, &str, &[usize])] = &[
-    ("commands-observation", "Commands that look", &[0]),
-    ("commands-interaction", "Commands that act", &[1, 2, 3]),
+const REFERENCES: &[(&str, &str, &[&str])] = &[
+    ("commands-observation", "Commands that look", &["look"]),
+    (
+        "commands-interaction",
+        "Commands that act",
+        &["act on an element", "act with mouse and keys (`--headed`)", "applications and windows"],
+    ),
     (
         "commands-system",
-        "The clipboard, several commands at once, sessions, the program itself",
-        &[4, 5, 6, 7],
+        "The clipboard, notifications, several commands at once, sessions, the program itself",
+        &["the clipboard", "notifications", "several at once", "a run of an agent", "itself"],
     ),
 ];
 
 /// Names that the parser knows and that are reserved: left out where space is short.
 const RESERVED: &[&str] = &["key-down", "key-up", "mouse-down", "mouse-up"];
+
+fn of_group(group: &str) -> &'static [&'static str] {
+    let found = GROUPS.iter().find(|(name, _)| *name == group);
+    found.unwrap_or_else(|| panic!("there is no group {group}")).1
+}
 
 fn contract() -> String {
     std::fs::read_to_string(agent_desktop_testkit::root().join("docs/contract.md")).unwrap()
@@ -160,6 +173,9 @@ fn example_text(example: &Example) -> String {
     for (word, role, name) in example.elements {
         let what = match *word {
             "SESSION" => format!("the id of a session “{name}”"),
+            "INDEX" => {
+                format!("the index of the notification “{name}” of “{role}” in the session that is selected")
+            }
             "XY" => format!("the middle of the {role} “{name}”"),
             "X" | "Y" => format!("the {word} of the middle of the {role} “{name}”"),
             _ => format!("the ref of the {role} “{name}”"),
@@ -257,6 +273,7 @@ fn heading(group: &str) -> String {
     match group {
         "applications and windows" => "handle applications and windows".to_owned(),
         "the clipboard" => "use the clipboard".to_owned(),
+        "notifications" => "handle notifications".to_owned(),
         "several at once" => "run several at once".to_owned(),
         "a run of an agent" => "record a run of an agent".to_owned(),
         "itself" => "ask the program about itself".to_owned(),
@@ -269,6 +286,10 @@ fn every_command_is_in_one_group_and_has_an_example() {
     for spec in Command::SPECS {
         let groups = GROUPS.iter().filter(|(_, names)| names.contains(&spec.name)).count();
         assert_eq!(groups, 1, "{} must be in one group of crates/cli/src/docs/pages.rs", spec.name);
+        let in_references = REFERENCES
+            .iter()
+            .filter(|(_, _, groups)| groups.iter().any(|group| of_group(group).contains(&spec.name)));
+        assert_eq!(in_references.count(), 1, "{} must be in one reference of the skill", spec.name);
         let has_example = EXAMPLES.iter().any(|example| example.command == spec.name);
         assert!(has_example, "{} needs an example in crates/cli/src/docs/examples.rs", spec.name);
     }
@@ -298,7 +319,7 @@ fn the_references_of_the_skill_have_the_commands_of_the_code() {
             "# {title}\n\nEvery command also takes `--session`, `--headed`, `--format outline` and `--trace`; \
              `agent-desktop COMMAND --help` shows all.\n"
         );
-        let names = groups.iter().flat_map(|&group| GROUPS[group].1).filter(|name| !RESERVED.contains(name));
+        let names = groups.iter().flat_map(|group| of_group(group)).filter(|name| !RESERVED.contains(name));
         for name in names {
             let command = find(&line, name);
             let _ = write!(text, "\n## `{name}`\n\n{}.\n", about(&command));
