@@ -330,6 +330,24 @@ pub(crate) const EXAMPLES: &[Example] = &[
         ..NONE
     },
     Example {
+        command: "doctor",
+        shows: "Find out what keeps this desktop from being operated",
+        args: &["doctor"],
+        answer: Answer::Data(
+            r#"{"healthy":true,"checks":[{"id":"accessibility_bus","state":"ok"},{"id":"input","state":"ok","can_fix":false}]}"#,
+        ),
+        ..NONE
+    },
+    Example {
+        command: "doctor",
+        shows: "Prove with a window of its own that it can be",
+        args: &["doctor", "--self-test", "--headed"],
+        answer: Answer::Data(
+            r#"{"healthy":true,"checks":[{"id":"self_test_pointer","state":"ok","seen":"the window was sent `button 1 120 80 server`"}]}"#,
+        ),
+        ..NONE
+    },
+    Example {
         command: "permissions",
         shows: "See what the system allows",
         args: &["permissions"],

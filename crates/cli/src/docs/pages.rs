@@ -90,7 +90,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("several at once", &["batch"]),
     ("a run of an agent", &["session", "trace"]),
-    ("itself", &["status", "permissions", "skills", "version"]),
+    ("itself", &["status", "doctor", "permissions", "skills", "version"]),
 ];
 
 /// Which groups a reference of the skill holds.

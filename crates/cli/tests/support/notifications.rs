@@ -32,7 +32,11 @@ pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
     pub(crate) fn start(command: &mut Command) -> Process {
-        let child = command.stdin(Stdio::null()).spawn();
+        Process::start_with(command, Stdio::null())
+    }
+
+    pub(crate) fn start_with(command: &mut Command, input: Stdio) -> Process {
+        let child = command.stdin(input).spawn();
         Process(
             child
                 .unwrap_or_else(|error| panic!("{command:?}: {error} (scripts/install.sh test installs it)")),
