@@ -211,6 +211,23 @@ desktop_test! {
         assert_eq!((&own["state"], &own["advice"]), (&"warning".into(), &"unset NO_AT_BRIDGE".into()), "{own:#}");
     }
 
+    fn a_chromium_that_shows_its_content_to_nobody_is_named(desktop: &Desktop) {
+        set_status_property(desktop, "ScreenReaderEnabled", "false");
+        set_status_property(desktop, "IsEnabled", "false");
+        let page = desktop.file("page.html", "<h1>Hello</h1>");
+        let mut command = Command::new("chromium");
+        command.args(["--no-sandbox", "--no-first-run", "--disable-gpu", "--proxy-server=127.0.0.1:9"]);
+        command.arg(format!("--user-data-dir={}", desktop.path("profile").display())).arg(page);
+        let _browser = Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+        desktop.wait_window("Chromium");
+        let app = wait_for("it to be named", SOON, || {
+            let data = findings(&desktop.cli().run(&["doctor"]));
+            check(&data, "applications")["apps"].as_array()?.first().cloned()
+        });
+        assert_eq!(app["name"], "Chromium", "{app:#}");
+        assert_eq!(app["advice"], "start it again with --force-renderer-accessibility", "{app:#}");
+    }
+
     fn the_self_test_sees_its_window_clicked_and_typed_into_and_leaves_no_trace_of_it(desktop: &Desktop) {
         let app = desktop.gtk3("controls");
         let window = app.window(desktop).id;
@@ -300,6 +317,7 @@ desktop_test! {
         let found = check(&data, "state_root");
         assert_eq!(found["state"], "ok", "{found:#}");
         assert!(found["fixed"].is_string(), "{found:#}");
+        assert_eq!(check(&data, "locks")["state"], "ok", "{data:#}");
         assert_eq!(std::fs::metadata(cli.home()).unwrap().permissions().mode() & 0o777, 0o700);
         cli.ok(&["status"]);
     }

@@ -29,7 +29,7 @@ const HOLD_TIMEOUT: Duration = Duration::from_millis(500);
 /// Levels of directories below one that is removed with all that is in it.
 const TREE_LEVELS: u8 = 8;
 /// Files and directories that are looked at for their modes.
-const MOST_AUDITED: u64 = 50_000;
+pub(crate) const MOST_AUDITED: u64 = 50_000;
 
 /// An open directory of ours.
 #[derive(Debug)]

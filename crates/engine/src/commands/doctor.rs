@@ -294,7 +294,10 @@ fn locks(context: &Context<'_>, fix: bool) -> Check {
         return new(CheckState::Warning, format!("{who} holds the interaction lock all the time"))
             .advise("wait until it is done, or end it if it hangs; the lock goes with it");
     }
-    match session::dead_signs(&context.store, fix) {
+    // The state root may have become usable just now.
+    let signs =
+        Store::for_examination(context.options).and_then(|store| session::dead_signs(&store, fix));
+    match signs {
         Ok(0) => new(CheckState::Ok, "nobody holds the interaction lock, nothing was left behind".to_owned()),
         Ok(count) if fix => {
             let mut check = new(CheckState::Ok, "nobody holds the interaction lock".to_owned());
