@@ -707,6 +707,32 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn an_audit_finds_what_is_open_and_closes_it_unless_something_is_strange() {
+        let scratch = Scratch::new("audit");
+        let at = |name: &str| scratch.0.join(name);
+        assert_eq!(Audit::of(&at("d")).unwrap(), None);
+        let directory = Directory::open(&at("d/e"), true).unwrap().unwrap();
+        directory.write("f", b"x", &directory, false).unwrap();
+        let audit = Audit::of(&at("d")).unwrap().unwrap();
+        assert_eq!(audit, Audit { count: 3, ..Audit::default() });
+
+        std::fs::set_permissions(at("d/e"), std::fs::Permissions::from_mode(0o770)).unwrap();
+        std::fs::set_permissions(at("d/e/f"), std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::fs::hard_link(at("d/e/f"), at("twin")).unwrap();
+        let audit = Audit::of(&at("d")).unwrap().unwrap();
+        assert_eq!((audit.open.as_slice(), audit.is_refused), (&[at("d/e")][..], false));
+        assert_eq!(audit.strange, [(at("d/e/f"), "it has another name elsewhere")]);
+        assert_eq!(audit.repair(&at("d")).unwrap().open, [at("d/e")]);
+        assert_eq!((mode(&at("d/e")), mode(&at("twin"))), (0o770, 0o640));
+
+        std::fs::remove_file(at("twin")).unwrap();
+        let audit = Audit::of(&at("d")).unwrap().unwrap();
+        assert_eq!(audit.open, [at("d/e"), at("d/e/f")]);
+        assert_eq!(audit.repair(&at("d")).unwrap(), Audit { count: 3, ..Audit::default() });
+        assert_eq!((mode(&at("d/e")), mode(&at("d/e/f"))), (0o700, 0o600));
+    }
+
+    #[test]
     fn a_lock_is_exclusive_and_bounded() {
         let scratch = Scratch::new("lock");
         let directory = Directory::open(&scratch.0.join("d"), true).unwrap().unwrap();

@@ -523,6 +523,17 @@ mod tests {
     }
 
     #[test]
+    fn a_check_that_hangs_leaves_time_for_the_others() {
+        for (seconds, longest) in [(3, Duration::from_secs(1)), (60, LONGEST)] {
+            let deadline = Deadline::after(Instant::now(), Duration::from_secs(seconds));
+            let linux = Linux::new();
+            let examiner = Examiner { linux: &linux, deadline, repair: false, checks: Vec::new() };
+            let share = examiner.share().remaining(Instant::now());
+            assert!(share <= longest && share > longest / 2, "{share:?} of {seconds} s");
+        }
+    }
+
+    #[test]
     fn only_the_values_that_switch_off_are_told_of() {
         let off = |name: &'static str, value: &'static str| {
             switched_off(|asked| (asked == name).then(|| value.to_owned())).len()
