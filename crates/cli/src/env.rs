@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use agent_desktop_core::error::{Error, Result};
-use agent_desktop_engine::Options;
 use agent_desktop_engine::context::MAX_TIMEOUT_MS;
+use agent_desktop_engine::{Options, PolicyFile};
 
 /// The state root itself: an absolute path of a directory of the user. Default: `~/.agent-desktop`.
 pub(crate) const HOME: &str = "AGENT_DESKTOP_HOME";
@@ -22,6 +22,14 @@ pub(crate) const LEASE_FD: &str = "AGENT_DESKTOP_INTERACTION_LEASE_FD";
 pub(crate) const STATS: &str = "AGENT_DESKTOP_STATS";
 /// Filter for diagnostics on stderr: `off`, `error`, `warn`, `info`, `debug`, `trace`.
 pub(crate) const LOG: &str = "RUST_LOG";
+/// A policy file beside those of the machine and of the user; it must exist.
+pub(crate) const POLICY: &str = "AGENT_DESKTOP_POLICY";
+/// The policy file of the machine, which no caller can turn off.
+const SYSTEM_POLICY: &str = "/etc/agent-desktop/policy.toml";
+/// The policy file of the user, below the folder of settings.
+const USER_POLICY: &str = "agent-desktop/policy.toml";
+/// The user's folder of settings; `.config` in the home directory by default.
+const CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 /// The user's home directory, below which the state root is by default.
 const USER_HOME: [&str; 2] = ["HOME", "USERPROFILE"];
 /// The user's runtime directory, in which the interaction lock is.
@@ -51,11 +59,23 @@ pub(crate) fn options() -> Result<Options> {
         user_home: USER_HOME.into_iter().find_map(path),
         session_fallback: std::env::var_os(SESSION),
         timeout_ms: std::env::var_os(TIMEOUT_MS).map(milliseconds).transpose()?,
+        policy_files: policy_files(),
         ..Options::default()
     };
     options.lease.runtime_dir = path(RUNTIME_DIR);
     options.lease.inherited = std::env::var_os(LEASE_FD).map(|value| value.to_string_lossy().into_owned());
     Ok(options)
+}
+
+/// Where rules may stand. One that was asked for by an empty name is one that is not there.
+fn policy_files() -> Vec<PolicyFile> {
+    let of_user = path(CONFIG_HOME)
+        .filter(|folder| folder.is_absolute())
+        .or_else(|| Some(USER_HOME.into_iter().find_map(path)?.join(".config")));
+    let known = [Some(PathBuf::from(SYSTEM_POLICY)), of_user.map(|folder| folder.join(USER_POLICY))];
+    let known = known.into_iter().flatten().map(|path| PolicyFile { path, must_exist: false });
+    let asked = std::env::var_os(POLICY).map(|path| PolicyFile { path: path.into(), must_exist: true });
+    known.chain(asked).collect()
 }
 
 fn milliseconds(value: OsString) -> Result<u64> {
@@ -76,6 +96,14 @@ pub(crate) const ALL: &[(&str, &str)] = &[
     (
         TIMEOUT_MS,
         "Milliseconds that every command with a deadline gets when it is called without `--timeout-ms` (`launch`, `wait`: `--timeout`).",
+    ),
+    (
+        POLICY,
+        "A [policy file](#policy-file) that applies beside the others. It must exist; empty denies everything.",
+    ),
+    (
+        CONFIG_HOME,
+        "The folder of settings, in which the user's policy file is (`agent-desktop/policy.toml`). Default: `~/.config`.",
     ),
     (
         LEASE_FD,

@@ -13,6 +13,7 @@ pub mod filter;
 pub mod geometry;
 pub mod identity;
 pub mod key;
+pub mod menu_path;
 pub mod name;
 pub mod outline;
 pub mod platform;

@@ -177,6 +177,8 @@ pub struct Surface {
     pub item_count: Option<u32>,
     /// Its root.
     pub handle: Handle,
+    /// A menu bar that does not show, and whose menus open all the same.
+    pub is_hidden: bool,
 }
 
 /// What to observe.

@@ -42,6 +42,7 @@ fn menu() -> Surface {
         title: Some("File".to_owned()),
         item_count: Some(3),
         handle: Handle::new("bar"),
+        is_hidden: false,
     }
 }
 

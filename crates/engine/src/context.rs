@@ -10,9 +10,11 @@ use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Result, facts};
 use agent_desktop_core::platform::{Input, Platform};
 
+use crate::audit::Audit;
 use crate::lease::{Lease, LeaseSettings};
 use crate::notifications::StartListener;
 use crate::policy::Policy;
+use crate::rules::{PolicyFile, Rules};
 use crate::session::Session;
 use crate::store::Store;
 use crate::trace::{self, Field, Trace};
@@ -62,6 +64,8 @@ pub struct Options {
     pub wait_timeout_ms: Option<u64>,
     /// `AGENT_DESKTOP_TIMEOUT_MS`: replaces the default of every `--timeout-ms`.
     pub timeout_ms: Option<u64>,
+    /// Files of rules that apply, whoever calls; those that are not there are skipped unless they were asked for.
+    pub policy_files: Vec<PolicyFile>,
     /// Where the interaction lock is, and whether it was inherited.
     pub lease: LeaseSettings,
     /// How a session gets its listener to notifications; `None`: it gets none.
@@ -85,6 +89,10 @@ pub struct Context<'a> {
     /// The session of the command, if the selected one has a manifest.
     pub(crate) session: Option<&'a Session>,
     pub(crate) trace: &'a Trace,
+    /// What the policy files say.
+    pub(crate) rules: &'a Rules,
+    /// What is written down for whoever keeps the machine.
+    pub(crate) audit: &'a Audit,
     pub(crate) delivery_began: &'a Cell<bool>,
 }
 

@@ -21,8 +21,8 @@ use crate::commands::{
 };
 use crate::trace::export;
 use crate::{
-    artifacts, clipboard, context, lease, notifications, observe, picture, pointer, private_files, resolve,
-    session, store, trace, wait_for,
+    artifacts, audit, clipboard, context, lease, notifications, observe, picture, pointer, private_files,
+    resolve, rules, session, store, trace, wait_for,
 };
 
 fn code(word: &str) -> String {
@@ -331,6 +331,8 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("what happened more recently keeps a session", ms(session::RECENT)),
                 ("notifications in the journal of a session", notifications::KEPT.to_string()),
                 ("bytes of that journal", notifications::MAX_JOURNAL.to_string()),
+                ("bytes of a policy file", rules::MAX_FILE.to_string()),
+                ("targets that a line of the audit log names", audit::MAX_TARGETS.to_string()),
                 ("bytes of a trace file", trace::MAX_FILE.to_string()),
                 ("bytes of a line of a trace", trace::MAX_EVENT.to_string()),
                 ("pictures of a session", artifacts::MAX_PICTURES.to_string()),

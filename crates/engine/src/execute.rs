@@ -12,11 +12,14 @@ use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::platform::{Permission, Platform};
 
+use crate::audit::{Audit, Outcome};
 use crate::commands::{Answer, Command, Effects};
 use crate::context::{Context, MAX_TIMEOUT_MS, Options, delivered};
 use crate::envelope;
+use crate::guard::Guard;
 use crate::log;
 use crate::policy;
+use crate::rules::Rules;
 use crate::session::Session;
 use crate::store::Store;
 use crate::trace::{Field, Trace};
@@ -54,22 +57,45 @@ pub(crate) fn execute_within(
 ) -> Response {
     let delivery_began = Cell::new(false);
     let start = platform.now();
-    // Both outlive a panic: the trace gets its last line, and the session is not removed before that.
-    let (mut trace, mut session) = (Trace::default(), None);
+    // All outlive a panic: trace and audit log get their last line, and the session is not removed before that.
+    let (mut trace, mut session, mut audit) = (Trace::default(), None, Audit::default());
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        prepare_and_run(command, platform, options, outer, &delivery_began, (&mut trace, &mut session))
+        prepare_and_run(
+            command,
+            platform,
+            options,
+            outer,
+            &delivery_began,
+            (&mut trace, &mut session, &mut audit),
+        )
     }));
     let outcome = outcome.unwrap_or_else(|panic| Err(from_panic(&*panic)));
     let outcome = outcome.map_err(|error| stamp(error, command.effects(), delivery_began.get()));
     let ended = trace_end(&trace, command, platform.now().saturating_duration_since(start), &outcome);
-    match (outcome, ended) {
-        (Err(error), _) => Response::failure(command.name(), &error),
-        // A strict trace that lost its last line is a failure, but what was delivered stays delivered.
+    let written = audit.end(
+        is_audited(command),
+        &match &outcome {
+            Ok(answer) => Outcome::Done(answer.delivery),
+            Err(error) => Outcome::Failed(error),
+        },
+    );
+    match (outcome, ended.and(written)) {
+        (Err(error), Err(lost)) => {
+            log::warn(format_args!("{}", lost.message()));
+            Response::failure(command.name(), &error)
+        }
+        (Err(error), Ok(())) => Response::failure(command.name(), &error),
+        // A strict trace or an audit log that lost its last line is a failure, but what was delivered stays delivered.
         (Ok(_), Err(error)) => {
             Response::failure(command.name(), &error.delivery(delivered(delivery_began.get())))
         }
         (Ok(answer), Ok(())) => Response { text: answer.text, ok: !answer.is_failure },
     }
+}
+
+/// Whether the audit log has a line of it in any case. What a batch does is written by its entries.
+fn is_audited(command: &Command) -> bool {
+    command.effects().mutates && !matches!(command, Command::Batch(_))
 }
 
 /// The last line of a command in the trace.
@@ -100,7 +126,7 @@ fn prepare_and_run(
     options: &Options,
     outer: Option<Deadline>,
     delivery_began: &Cell<bool>,
-    (trace, session): (&mut Trace, &mut Option<Session>),
+    (trace, session, audit): (&mut Trace, &mut Option<Session>, &mut Audit),
 ) -> Result<Answer> {
     let effects = command.effects();
     let store = match command {
@@ -111,6 +137,11 @@ fn prepare_and_run(
     let session = session.as_ref();
     *trace = Trace::open(options, store.session(), session, matches!(command, Command::Trace(_)))?;
     trace.write("command.start", &[("command", Field::Text(command.name()))])?;
+    let rules = Rules::load(&options.policy_files);
+    let root = store.root().map(std::path::Path::to_owned);
+    *audit = Audit::new(rules.audit(), root, store.session(), command.name());
+    let audit = &*audit;
+    rules.command(command, effects)?;
 
     let (timeout_ms, default_ms) = command.timeout();
     let timeout_ms = timeout_ms.or(options.timeout_ms.filter(|_| command.spec().has_timeout));
@@ -130,6 +161,13 @@ fn prepare_and_run(
     if effects.needs_headed && !options.headed {
         return Err(policy::needs_headed(command.name()));
     }
+    if is_audited(command) {
+        audit.check()?;
+    }
+    // A batch looks at nothing itself; its entries come through here and get a guard each.
+    let guard = (Guard::is_needed(&rules, audit) && !matches!(command, Command::Batch(_)))
+        .then(|| Guard::new(platform, &rules, audit));
+    let platform = guard.as_ref().map_or(platform, |guard| guard as &dyn Platform);
     log::debug(format_args!("{}: {budget} ms, {effects:?}", command.name()));
     let store = store.until(deadline.at());
     let context = Context {
@@ -141,6 +179,8 @@ fn prepare_and_run(
         is_single_attempt,
         session,
         trace,
+        rules: &rules,
+        audit,
         delivery_began,
     };
     command.run(&context)

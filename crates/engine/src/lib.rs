@@ -7,6 +7,7 @@
 pub mod act;
 pub mod action_reply;
 pub(crate) mod artifacts;
+mod audit;
 mod clipboard;
 #[cfg(test)]
 mod command_tests;
@@ -18,8 +19,10 @@ pub mod envelope;
 mod execute;
 #[cfg(test)]
 mod fake;
+mod guard;
 pub mod lease;
 pub mod log;
+mod menus;
 pub mod notifications;
 pub mod observe;
 pub mod output;
@@ -28,6 +31,7 @@ pub mod pointer;
 pub mod policy;
 mod private_files;
 pub mod resolve;
+mod rules;
 pub mod session;
 #[cfg(test)]
 mod session_tests;
@@ -42,3 +46,4 @@ pub mod wire;
 pub use commands::Command;
 pub use context::{Context, Format, Options};
 pub use execute::{Response, execute};
+pub use rules::PolicyFile;

@@ -21,7 +21,9 @@ use agent_desktop_core::query::fold;
 use agent_desktop_core::tree::Handle;
 use serde::{Deserialize, Serialize};
 
+use crate::audit;
 use crate::context::{Context, Options};
+use crate::guard::MASK;
 use crate::log;
 use crate::private_files::Directory;
 use crate::session::{self, unix_ms};
@@ -234,15 +236,21 @@ impl Known {
         Ok(Some(Known { journal, is_listening }))
     }
 
-    /// What is known in the selected session.
+    /// What is known in the selected session; of what the policy file denies, without the words.
     ///
     /// # Errors
     /// `INTERNAL` when the journal cannot be read.
     pub(crate) fn of(context: &Context<'_>) -> Result<Option<Known>> {
-        match context.session {
-            Some(session) => Known::read(&session.directory),
-            None => Ok(None),
+        let Some(session) = context.session else { return Ok(None) };
+        let mut known = Known::read(&session.directory)?;
+        for entry in known.iter_mut().flat_map(|known| &mut known.journal.entries) {
+            if context.rules.app(&[&entry.app_name], &[]).is_some() {
+                MASK.clone_into(&mut entry.title);
+                entry.body.clear();
+                entry.actions.clear();
+            }
         }
+        Ok(known)
     }
 
     /// The same where something is to be done: somebody has to listen.
@@ -445,11 +453,27 @@ impl NotificationData {
     }
 }
 
+/// Refuses what an application sent that the policy file denies.
+///
+/// # Errors
+/// `POLICY_DENIED` of kind `policy_file`.
+pub(crate) fn check_allowed(context: &Context<'_>, entry: &Entry) -> Result<()> {
+    context.audit.note(audit::Target::named(&entry.app_name));
+    match context.rules.app(&[&entry.app_name], &[]) {
+        // Without a word about delivery: others may have been taken away before.
+        Some(denial) => Err(denial
+            .error(format!("the policy file denies notifications of {:?}", entry.app_name))
+            .detail("index", entry.index)),
+        None => Ok(()),
+    }
+}
+
 /// Takes a notification away, and writes that to the trace. Call with the lease held.
 ///
 /// # Errors
-/// Those of the platform.
+/// Those of the platform, and `POLICY_DENIED`.
 pub(crate) fn dismiss(context: &Context<'_>, entry: &Entry) -> Result<()> {
+    check_allowed(context, entry)?;
     let handle = entry.open_handle()?;
     traced(context, "dismiss-notification", || {
         context.platform.dismiss_notification(&handle, context.deadline).map(|()| Delivery::Verified)
@@ -745,6 +769,47 @@ mod tests {
             "not_delivered",
         );
         assert_eq!(error["details"]["actions"], json!(["default", "Reply"]));
+    }
+
+    #[test]
+    fn what_a_denied_application_sends_is_there_without_its_words_and_is_left_alone() {
+        let mut bench = Bench::new("notifications-denied");
+        let from = |name: &str, event: NotificationEvent| match event {
+            NotificationEvent::Shown(shown) => {
+                NotificationEvent::Shown(Notification { app_name: name.to_owned(), ..shown })
+            }
+            other => other,
+        };
+        let _listening = heard(&mut bench, [shown(1, "one"), from("Vault", shown(2, "hunter2"))]);
+        let path = bench.folder().join("policy.toml");
+        std::fs::write(&path, "[apps]\ndeny = [\"vault\"]").unwrap();
+        bench.options.policy_files = vec![crate::PolicyFile { path, must_exist: true }];
+
+        let data = bench.data("list-notifications", json!({}));
+        let denied = &data["notifications"][1];
+        assert_eq!((&denied["app_name"], &denied["title"]), (&json!("Vault"), &json!(MASK)));
+        assert!(denied["body"].is_null() && denied["actions"].is_null(), "{denied}");
+        assert_eq!(data["notifications"][0]["body"], "text");
+        assert_eq!(bench.data("list-notifications", json!({"text": "hunter2"}))["count"], 0);
+
+        let who = json!({"index": 2, "action": "Reply", "expected_app": "Vault"});
+        bench.error("notification-action", who, "POLICY_DENIED", Some("policy_file"), "not_delivered");
+        let who = json!({"index": 2, "expected_app": "Vault"});
+        bench.error("dismiss-notification", who, "POLICY_DENIED", Some("policy_file"), "not_delivered");
+        let data = bench.data("dismiss-all-notifications", json!({}));
+        assert_eq!((&data["dismissed_count"], &data["failed_count"]), (&json!(1), &json!(1)), "{data}");
+        assert_eq!(*bench.fake.dismissed.borrow(), ["h1"]);
+        assert!(bench.fake.invoked.borrow().is_empty());
+
+        for word in ["hunter2", "text"] {
+            let heard = [Ok(from("Vault", shown(3, "hunter2"))), Ok(shown(4, "hunter2"))];
+            bench.fake.now_be(|scene| scene.heard = heard.into());
+            let data = bench.data("wait", json!({"notification": true, "text": word}));
+            assert_eq!(data["notification"]["app_name"], "Mail", "{word} of the other one was looked at");
+        }
+        bench.fake.now_be(|scene| scene.heard = [Ok(from("Vault", shown(3, "hunter2")))].into());
+        let data = bench.data("wait", json!({"notification": true}));
+        assert_eq!(data["notification"], json!({"app_name": "Vault", "title": MASK}));
     }
 
     #[test]

@@ -130,7 +130,8 @@ impl Target {
                 (targets::app_of(context, &window)?, Some(window))
             }
         };
-        let found = context.platform.surfaces(&app, Some(self.surface), context.deadline)?;
+        let mut found = context.platform.surfaces(&app, Some(self.surface), context.deadline)?;
+        found.retain(|surface| !surface.is_hidden);
         let Some(surface) = outermost(context, &found)? else {
             return Err(if found.is_empty() { self.not_open() } else { self.ambiguous(&found) });
         };

@@ -7,6 +7,8 @@ use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::key::{Chord, Modifier};
 use agent_desktop_core::platform::{App, Safety};
 
+use crate::rules::Rules;
+
 /// What is allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
@@ -48,12 +50,17 @@ pub fn needs_headed(what: &str) -> Error {
     .hint("repeat the command with --headed to allow physical input and focus changes")
 }
 
-/// Parses a chord and refuses the ones that quit, log out, lock or kill.
+/// Parses a chord and refuses the ones that quit, log out, lock or kill, and those that the policy file blocks.
 ///
 /// # Errors
-/// `INVALID_ARGS` for a chord that cannot be read, `POLICY_DENIED` for a blocked one without `force`.
-pub fn screen_chord(text: &str, safety: &Safety, force: bool) -> Result<Chord> {
+/// `INVALID_ARGS` for a chord that cannot be read, `POLICY_DENIED` for a blocked one without `force`, and for `force`
+/// where the policy file does not allow it.
+pub(crate) fn screen_chord(text: &str, safety: &Safety, rules: &Rules, force: bool) -> Result<Chord> {
     let chord = Chord::parse(text)?;
+    rules.force(force)?;
+    if !force {
+        rules.chord(&chord)?;
+    }
     if !force && chord.is_one_of(safety.blocked_chords) {
         return Err(Error::new(
             ErrorCode::PolicyDenied,
@@ -68,30 +75,39 @@ pub fn screen_chord(text: &str, safety: &Safety, force: bool) -> Result<Chord> {
 ///
 /// # Errors
 /// As [`screen_chord`].
-pub fn screen_held_chord(text: &str, safety: &Safety, force: bool) -> Result<()> {
+pub(crate) fn screen_held_chord(text: &str, safety: &Safety, rules: &Rules, force: bool) -> Result<()> {
     if text.split('+').all(|part| Modifier::parse(part.trim()).is_some()) {
-        return Ok(());
+        return rules.force(force);
     }
-    screen_chord(text, safety, force).map(|_| ())
+    screen_chord(text, safety, rules, force).map(|_| ())
 }
 
-/// Refuses to end a process that the desktop stands on, under whichever of its names.
+/// Refuses to end a process that the desktop stands on, or that the policy file protects, under whichever of its names.
 ///
 /// Whole names only: `shellcheck-gui` is not `shell`. The given name, the resolved name, the application id and each
 /// dot-separated part of it are looked at.
 ///
 /// # Errors
-/// `INVALID_ARGS`, also with `--force`.
-pub fn screen_process(given: &str, app: Option<&App>, safety: &Safety) -> Result<()> {
+/// `INVALID_ARGS`, also with `force`, for what the desktop stands on; `POLICY_DENIED` for what the policy file protects,
+/// without `force`, and for `force` where it does not allow it.
+pub(crate) fn screen_process(
+    given: &str,
+    app: Option<&App>,
+    safety: &Safety,
+    rules: &Rules,
+    force: bool,
+) -> Result<()> {
     let id = app.and_then(|app| app.application_id.as_deref()).unwrap_or("");
-    let names = [given, app.map_or("", |app| app.name.as_str()), id].into_iter().chain(id.split('.'));
-    for name in names {
+    let names: Vec<&str> =
+        [given, app.map_or("", |app| app.name.as_str()), id].into_iter().chain(id.split('.')).collect();
+    for name in &names {
         if safety.protected_processes.iter().any(|protected| protected.eq_ignore_ascii_case(name.trim())) {
             return Err(Error::invalid(format!("{name} keeps the desktop running and is never closed"))
                 .hint("close the application inside it instead"));
         }
     }
-    Ok(())
+    rules.force(force)?;
+    if force { Ok(()) } else { rules.process(&names) }
 }
 
 #[cfg(test)]
@@ -118,26 +134,40 @@ mod tests {
 
     #[test]
     fn a_blocked_chord_is_found_however_it_is_written() {
-        let error = screen_chord("F4 + ALT", &SAFETY, false);
+        let error = screen_chord("F4 + ALT", &SAFETY, &Rules::default(), false);
         assert_eq!(
             error.map_err(|error| error.code()),
             Err(ErrorCode::InvalidArgs),
             "a key is not a modifier"
         );
-        let error = screen_chord("Option+F4", &SAFETY, false).unwrap_err();
+        let error = screen_chord("Option+F4", &SAFETY, &Rules::default(), false).unwrap_err();
         assert_eq!(error.code(), ErrorCode::PolicyDenied);
-        assert!(screen_chord("Option+F4", &SAFETY, true).is_ok());
-        assert!(screen_held_chord("shift", &SAFETY, false).is_ok());
-        assert!(screen_held_chord("alt+f4", &SAFETY, false).is_err());
-        assert!(screen_chord("alt+f3", &SAFETY, false).is_ok());
+        assert!(screen_chord("Option+F4", &SAFETY, &Rules::default(), true).is_ok());
+        assert!(screen_held_chord("shift", &SAFETY, &Rules::default(), false).is_ok());
+        assert!(screen_held_chord("alt+f4", &SAFETY, &Rules::default(), false).is_err());
+        assert!(screen_chord("alt+f3", &SAFETY, &Rules::default(), false).is_ok());
     }
 
     #[test]
     fn protected_by_any_whole_name_never_by_a_part_of_one() {
-        assert!(screen_process("xorg", None, &SAFETY).is_err());
-        assert!(screen_process("Shell", Some(&app("gnome-shell", None)), &SAFETY).is_err());
-        assert!(screen_process("x", Some(&app("y", Some("org.gnome-shell.z"))), &SAFETY).is_err());
-        assert!(screen_process("gnome-shell-extension-prefs", None, &SAFETY).is_ok());
+        assert!(screen_process("xorg", None, &SAFETY, &Rules::default(), false).is_err());
+        assert!(
+            screen_process("Shell", Some(&app("gnome-shell", None)), &SAFETY, &Rules::default(), false)
+                .is_err()
+        );
+        assert!(
+            screen_process(
+                "x",
+                Some(&app("y", Some("org.gnome-shell.z"))),
+                &SAFETY,
+                &Rules::default(),
+                false
+            )
+            .is_err()
+        );
+        assert!(
+            screen_process("gnome-shell-extension-prefs", None, &SAFETY, &Rules::default(), false).is_ok()
+        );
     }
 
     #[test]

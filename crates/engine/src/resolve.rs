@@ -13,6 +13,7 @@ use agent_desktop_core::platform::{App, Limits, ProcessState, Scope, SurfaceKind
 use agent_desktop_core::refs::{self, Fast, RefEntry, RefMap, RefTarget, Resolution, Stale, subject};
 use agent_desktop_core::tree::{Handle, Node};
 
+use crate::audit::Target;
 use crate::context::Context;
 use crate::trace::{self, Field};
 
@@ -76,6 +77,7 @@ pub fn load(context: &Context<'_>, reference: &str, snapshot: Option<&str>) -> R
             ("name", Field::Screen(entry.name.as_deref().unwrap_or(""))),
         ],
     )?;
+    context.audit.note(Target::element(&entry.source_app, entry.pid, &entry.source_window_id, name));
     Ok(Loaded { target, entry, map, is_told: Cell::new(false) })
 }
 

@@ -85,7 +85,9 @@ fn app_not_found(name: &str) -> Error {
 /// # Errors
 /// `APP_NOT_FOUND`, `AMBIGUOUS_TARGET` with candidates.
 pub fn app(context: &Context<'_>, name: &str) -> Result<App> {
-    one_app(apps_named(context, name)?, name)
+    let app = one_app(apps_named(context, name)?, name)?;
+    context.audit.note((&app).into());
+    Ok(app)
 }
 
 pub(crate) fn one_app(mut apps: Vec<App>, name: &str) -> Result<App> {
@@ -158,6 +160,12 @@ fn focused_window(context: &Context<'_>) -> Result<Window> {
 /// # Errors
 /// `WINDOW_NOT_FOUND`, `APP_NOT_FOUND`, `AMBIGUOUS_TARGET` with candidates.
 pub fn window(context: &Context<'_>, id: Option<&str>, app_name: Option<&str>) -> Result<Window> {
+    let window = chosen_window(context, id, app_name)?;
+    context.audit.note((&window).into());
+    Ok(window)
+}
+
+fn chosen_window(context: &Context<'_>, id: Option<&str>, app_name: Option<&str>) -> Result<Window> {
     match (id, app_name) {
         (Some(id), app_name) => {
             let windows = context.platform.windows(None, context.deadline)?;

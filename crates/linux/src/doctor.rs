@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use agent_desktop_core::Deadline;
-use agent_desktop_core::platform::{App, AppAdvice, Check, CheckState, Limits, Platform, Scope};
+use agent_desktop_core::platform::{AppAdvice, Check, CheckState, Platform};
 
 use crate::bus::{ACCESSIBLE, Object, PROPERTIES, REGISTRY, ROOT, accessibility_address, send_get};
 use crate::bus::{variant_bool, variant_number};
@@ -22,8 +22,6 @@ use crate::window_system::{Rectangle, Server, WindowSystemError, X11};
 const SHARE: u32 = 3;
 /// What one check may take at most.
 const LONGEST: Duration = Duration::from_millis(1500);
-/// Objects that are read of a window to see whether there is anything in it.
-const MOST_ASLEEP: u32 = 8;
 /// Side of the picture that is taken, pixels.
 const PICTURE: u32 = 16;
 
@@ -364,7 +362,6 @@ impl Examiner<'_> {
             .into_iter()
             .filter_map(|app| {
                 let advice = match app.accessible {
-                    Some(true) if self.is_asleep(&app) => Maker::Chromium.advice().to_owned(),
                     Some(true) => return None,
                     Some(false) => advice_for(app.pid),
                     None => "it has a tree and does not answer: see whether it hangs".to_owned(),
@@ -380,21 +377,6 @@ impl Examiner<'_> {
             let check = Check::new(id, why, CheckState::Warning, seen);
             Check { apps: odd, ..check }.advise("each application has its own way, see there")
         });
-    }
-
-    /// Whether it shows its windows to us and nothing in them, as Chromium does until accessibility is on.
-    fn is_asleep(&self, app: &App) -> bool {
-        let is_chromium = app.toolkit.as_ref().is_some_and(|toolkit| toolkit.starts_with("Chromium"));
-        if !is_chromium {
-            return false;
-        }
-        let share = self.share();
-        let limits = Limits { nodes: MOST_ASLEEP, ..Limits::default() };
-        let windows = self.linux.windows(Some(app), share).unwrap_or_default();
-        windows.into_iter().filter(|window| window.handle.is_some()).any(|window| {
-            let seen = self.linux.observe(&Scope { window, root: None }, &limits, share);
-            seen.is_ok_and(|seen| seen.needs_activation)
-        })
     }
 
     fn notifications(&mut self, has_bus: bool) {

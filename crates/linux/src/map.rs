@@ -366,6 +366,15 @@ pub(crate) fn states_of(facts: &NativeFacts<'_>, our_role: Role) -> States {
     if our_role == Role::MenuButton && facts.toolkit == Toolkit::Qt && native & state::PRESSED != 0 {
         states.insert(State::Expanded);
     }
+    // One of Chromium's window is checked meanwhile.
+    let is_checked_opener = our_role == Role::MenuButton
+        && facts.toolkit == Toolkit::Chromium
+        && facts.role == role::PUSH_BUTTON
+        && native & state::CHECKED != 0;
+    if is_checked_opener {
+        states.remove(State::Checked);
+        states.insert(State::Expanded);
+    }
     states.set(State::Secure, facts.role == role::PASSWORD_TEXT);
     states.set(State::Hidden, is_hidden(native, facts.toolkit));
     let can_be_disabled = our_role.is_interactive() || facts.interfaces.has(Interfaces::ACTION);

@@ -121,10 +121,10 @@ const MOST_LABEL_NODES: u32 = 40;
 
 /// How one application has to be asked.
 #[derive(Clone, Debug)]
-struct Known {
-    toolkit: Toolkit,
+pub(crate) struct Known {
+    pub(crate) toolkit: Toolkit,
     pid: u32,
-    has_safe_actions: bool,
+    pub(crate) has_safe_actions: bool,
 }
 
 /// The Linux desktop of this session.
@@ -254,15 +254,14 @@ impl Linux {
             known.entry(application.root.bus.clone()).or_insert_with(|| Known {
                 toolkit: application.toolkit(),
                 pid: application.pid,
-                has_safe_actions: !application.toolkit().has_atk_bridge()
-                    || host::has_current_atk_bridge(application.pid),
+                has_safe_actions: has_safe_actions(application.toolkit(), application.pid),
             });
         }
         Ok(applications)
     }
 
     /// How the owner of this object has to be asked. One round trip the first time.
-    fn known(&self, owner: &str, deadline: Deadline) -> Result<Known> {
+    pub(crate) fn known(&self, owner: &str, deadline: Deadline) -> Result<Known> {
         if let Some(known) = self.known.borrow().get(owner) {
             return Ok(known.clone());
         }
@@ -291,8 +290,7 @@ impl Linux {
                 Err(failure) if failure.is_gone() => return Err(gone()),
                 Err(_) => Toolkit::Other,
             };
-            let has_safe_actions = !toolkit.has_atk_bridge() || host::has_current_atk_bridge(pid);
-            Ok(Known { toolkit, pid, has_safe_actions })
+            Ok(Known { toolkit, pid, has_safe_actions: has_safe_actions(toolkit, pid) })
         })?;
         self.known.borrow_mut().insert(owner.into(), known.clone());
         Ok(known)
@@ -522,6 +520,15 @@ impl Linux {
         found.sort_by_key(|(order, _)| *order);
         Ok(found.into_iter().map(|(_, window)| window).collect())
     }
+}
+
+/// Whether an application survives `Action.GetActions`.
+///
+/// The bridge fetches name, description and shortcut of an action before it sends them, and Firefox keeps one place for all
+/// three: a long shortcut moves it, the others are read where nothing is any more, and that the answer is no text ends
+/// Firefox. Its menus have such shortcuts.
+fn has_safe_actions(toolkit: Toolkit, pid: u32) -> bool {
+    toolkit != Toolkit::Gecko && (!toolkit.has_atk_bridge() || host::has_current_atk_bridge(pid))
 }
 
 /// Whether a tree is read from one call for the whole cache.

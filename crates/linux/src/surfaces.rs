@@ -61,6 +61,11 @@ impl Linux {
                 for window in &windows {
                     self.look_inside(application, window, &mut surfaces, &mut seen, deadline)?;
                 }
+                if kind == Some(SurfaceKind::MenuBar) && application.toolkit() == Toolkit::Gecko {
+                    for window in &windows {
+                        self.add_hidden_bar(window, &mut surfaces, deadline)?;
+                    }
+                }
                 if application.toolkit() == Toolkit::Qt {
                     self.add_unlisted_menus(application, &seen, &mut surfaces, deadline)?;
                 }
@@ -106,11 +111,12 @@ impl Linux {
         deadline: Deadline,
     ) -> Result<()> {
         let owner = window.object.bus.clone();
+        let known = self.known(&owner, deadline)?;
         let manner = Manner {
-            toolkit: application.toolkit(),
+            toolkit: known.toolkit,
             owner: owner.clone(),
             origin: (0, 0),
-            has_safe_actions: true,
+            has_safe_actions: known.has_safe_actions,
         };
         let limits = Limits { max_depth: 20, nodes: MOST_NODES, ..Limits::default() };
         let prefetches = self.may_prefetch(&owner, manner.toolkit, application.pid, false, deadline)?;
@@ -151,6 +157,7 @@ impl Linux {
                 title: node.name.clone().or_else(|| opener_name(&surveyed.tree, id)),
                 item_count: (items > 0).then_some(items as u32),
                 handle: node.handle.clone(),
+                is_hidden: false,
             });
         }
         Ok(())
@@ -242,7 +249,44 @@ impl Linux {
                 title: self.name_of(&dialog.object, deadline)?,
                 item_count: None,
                 handle,
+                is_hidden: false,
             });
+        }
+        Ok(())
+    }
+
+    /// Adds the menu bar that Firefox keeps out of sight until Alt is pressed.
+    fn add_hidden_bar(
+        &self,
+        window: &Candidate,
+        surfaces: &mut Vec<Surface>,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let owner = window.object.bus.clone();
+        let known = self.known(&owner, deadline)?;
+        let manner = Manner {
+            toolkit: known.toolkit,
+            owner: owner.clone(),
+            origin: (0, 0),
+            has_safe_actions: known.has_safe_actions,
+        };
+        // It is in a tool bar of the window: no page is read.
+        let limits = Limits { max_depth: 2, nodes: MOST_NODES, include_hidden: true, ..Limits::default() };
+        let surveyed = self.near(&owner, manner.toolkit, deadline, |connection| {
+            Survey::new(connection, &manner, limits, deadline.at()).tree(window.object.clone(), false)
+        })?;
+        for (id, node) in surveyed.tree.iter() {
+            let is_known = surfaces.iter().any(|surface| surface.handle == node.handle);
+            if surveyed.natives[id as usize] == role::MENU_BAR && !is_known {
+                surfaces.push(Surface {
+                    id: String::new(),
+                    kind: "menubar",
+                    title: node.name.clone(),
+                    item_count: node.children_count,
+                    handle: node.handle.clone(),
+                    is_hidden: true,
+                });
+            }
         }
         Ok(())
     }
@@ -284,6 +328,7 @@ impl Linux {
                 title: seen.opener.clone().and_then(|opener| opener.name),
                 item_count: (items > 0).then_some(items as u32),
                 handle: menu.handle(),
+                is_hidden: false,
             });
         }
         Ok(())
@@ -310,6 +355,7 @@ fn dialog(window: &Candidate) -> Option<Surface> {
         title: Some(window.title.clone()).filter(|title| !title.is_empty()),
         item_count: None,
         handle: window.object.handle(),
+        is_hidden: false,
     })
 }
 

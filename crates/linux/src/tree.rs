@@ -54,7 +54,7 @@ pub(crate) struct Manner {
     pub(crate) owner: Box<str>,
     /// Added to every position: where the window is, for toolkits that answer relative to it.
     pub(crate) origin: (i32, i32),
-    /// Whether `GetActions` is safe to call; bridges before 2.46 end the application on it.
+    /// Whether `GetActions` is safe to call; bridges before 2.46 end the application on it, and Firefox ends itself.
     pub(crate) has_safe_actions: bool,
 }
 
@@ -530,13 +530,22 @@ impl<'a> Survey<'a> {
             return true;
         }
         let Some(native) = item.states else { return false };
-        if map::is_hidden(native, self.manner.toolkit) {
+        if map::is_hidden(native, self.manner.toolkit) || self.is_in_closed_menu(item) {
             return false;
         }
         // GTK 4 leaves pages and popovers that are not on screen without a size. A negative one is no size at all: the page
         // of a stack has no place of its own.
         self.manner.toolkit.showing_is_reliable()
             || item.extents.is_none_or(|(_, _, width, height)| width != 0 && height != 0)
+    }
+
+    /// Items of Firefox go on saying that they show when their menu has closed.
+    fn is_in_closed_menu(&self, item: &Item) -> bool {
+        let Some(menu) = item.parent.map(|parent| &self.items[parent as usize]) else { return false };
+        let is_open = menu
+            .states
+            .is_some_and(|states| states & state::EXPANDABLE == 0 || states & state::EXPANDED != 0);
+        self.manner.toolkit == Toolkit::Gecko && menu.role == Some(role::MENU) && !is_open
     }
 
     fn states_arrived(&mut self, id: u32) {
@@ -711,8 +720,8 @@ impl<'a> Survey<'a> {
             asks.push(Ask::Extents);
         }
         let wants_actions = map::wants_actions(number, interfaces, toolkit);
-        if wants_actions && toolkit == Toolkit::Chromium {
-            // `GetActions` answers with nameless ones. The first is what it is for, every object ends with this one.
+        if wants_actions && matches!(toolkit, Toolkit::Chromium | Toolkit::Gecko) {
+            // Chromium answers `GetActions` with nameless ones, Firefox may end on it. The first is what the object is for.
             asks.push(Ask::ActionName(0));
         } else if wants_actions {
             asks.push(if self.manner.has_safe_actions { Ask::Actions } else { Ask::ActionCount });
@@ -761,8 +770,13 @@ impl<'a> Survey<'a> {
         if number == role::COMBO_BOX && toolkit == Toolkit::Gtk3 && everything {
             asks.push(Ask::Menu);
         }
-        if wants_actions && toolkit == Toolkit::Chromium {
-            self.items[id as usize].actions = vec![String::new(), "showContextMenu".to_owned()];
+        match toolkit {
+            // Every object ends with this one.
+            Toolkit::Chromium if wants_actions => {
+                self.items[id as usize].actions = vec![String::new(), "showContextMenu".to_owned()];
+            }
+            Toolkit::Gecko if wants_actions => self.items[id as usize].actions = vec![String::new()],
+            _ => {}
         }
         for ask in asks {
             self.ask(id, ask);
@@ -1360,6 +1374,9 @@ impl<'a> Survey<'a> {
         node.states = map::states_of(&facts, our_role);
         if facts.role == role::PANEL && our_role != Role::Group {
             node.states.insert(State::Modal);
+        }
+        if self.is_in_closed_menu(item) {
+            node.states.insert(State::Hidden);
         }
         if facts.role == role::COMBO_BOX && self.shows_menu(item) {
             node.states.insert(State::Expanded);

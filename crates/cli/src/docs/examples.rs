@@ -228,6 +228,23 @@ pub(crate) const EXAMPLES: &[Example] = &[
         ..NONE
     },
     Example {
+        command: "menu",
+        shows: "See what is in a menu, without opening it",
+        args: &["menu", "list", "File/Export", "--app", "fixture-gtk3"],
+        answer: Answer::Data(r#"{"items":[{"name":"PNG","path":"File/Export/PNG"}],"complete":true}"#),
+        ..NONE
+    },
+    Example {
+        command: "menu",
+        shows: "Choose an item by its path",
+        args: &["menu", "open", "File/Export/PNG", "--app", "fixture-gtk3"],
+        answer: Answer::Data(
+            r#"{"action":"menu_open","path":["File","Export","PNG"],"disposition":{"delivery":"delivered_verified"}}"#,
+        ),
+        proof: Proof::Log("menu PNG"),
+        ..NONE
+    },
+    Example {
         command: "batch",
         shows: "Find a button and press it, in one process",
         args: &[

@@ -51,6 +51,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "scroll",
             "scroll-to",
             "text",
+            "menu",
         ],
     ),
     (

@@ -57,9 +57,9 @@ impl Run for CloseApp {
 
     fn run(&self, context: &Context<'_>) -> Result<CloseAppReply> {
         let safety = context.platform.safety();
-        policy::screen_process(&self.app, None, &safety)?;
+        policy::screen_process(&self.app, None, &safety, context.rules, self.force)?;
         let app = targets::identified_app(context, &self.app)?;
-        policy::screen_process(&self.app, Some(&app), &safety)?;
+        policy::screen_process(&self.app, Some(&app), &safety, context.rules, self.force)?;
         let lease = context.take_lease()?;
         let app = targets::recheck_app(context, &app)?;
         context.begin_delivery();

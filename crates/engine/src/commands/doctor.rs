@@ -3,16 +3,18 @@
 //! The platform examines the desktop; what is on disk is examined here. Everything that is broken is a check that failed:
 //! the command itself fails only when it cannot examine.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agent_desktop_core::error::{Error, ErrorCode, Result};
-use agent_desktop_core::platform::{Check, CheckState, Examination};
+use agent_desktop_core::platform::{App, AppAdvice, Check, CheckState, Examination, Limits, Scope};
 use serde::{Deserialize, Serialize};
 
 use super::{Effects, Reply, Run, lines};
 use crate::context::{Context, Options};
 use crate::lease::{self, Holder};
+use crate::observe::ACTIVATION;
 use crate::private_files::{Audit, can_write};
 use crate::store::Store;
 use crate::{policy, session};
@@ -28,6 +30,12 @@ Example:
 pub(crate) const LEASE_PATIENCE: Duration = Duration::from_secs(1);
 /// How long to wait between two looks at it.
 const LEASE_POLL: Duration = Duration::from_millis(50);
+/// The check that may have to name applications whose content cannot be seen.
+const APPLICATIONS: &str = "applications";
+/// How long it may take to look for these.
+const SLEEPERS: Duration = Duration::from_millis(1500);
+/// Objects that are read of a window to see whether there is anything in it.
+const MOST_ASLEEP: u32 = 8;
 /// Paths that are named.
 const NAMED: usize = 3;
 
@@ -153,7 +161,8 @@ impl Run for Doctor {
     type Reply = DoctorReply;
 
     fn effects(&self, table: Effects) -> Effects {
-        Effects { mutates: self.fix || self.self_test, takes_lease: self.self_test, ..table }
+        let acts = self.fix || self.self_test;
+        Effects { mutates: acts, takes_lease: acts, ..table }
     }
 
     fn check(&self, options: &Options) -> Result<()> {
@@ -164,10 +173,18 @@ impl Run for Doctor {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<DoctorReply> {
-        let examination = if self.fix { Examination::Repair } else { Examination::Look };
+        // Where somebody else acts all the time nothing is changed; the check of the locks says who.
+        let lease =
+            if self.fix { context.within(LEASE_PATIENCE).take_lease().ok() } else { None };
+        let fix = lease.is_some();
+        let examination = if fix { Examination::Repair } else { Examination::Look };
         let mut checks = context.platform.diagnose(examination, context.deadline)?;
-        checks.push(state_root(context, self.fix));
-        checks.push(locks(context, self.fix));
+        if let Some(check) = checks.iter_mut().find(|check| check.id == APPLICATIONS) {
+            name_sleepers(context, check);
+        }
+        checks.push(state_root(context, fix));
+        drop(lease);
+        checks.push(locks(context, fix));
         if self.self_test {
             match context.take_lease() {
                 Ok(_lease) => {
@@ -182,6 +199,31 @@ impl Run for Doctor {
             }
         }
         Ok(DoctorReply::of(checks))
+    }
+}
+
+/// Names the applications that show their windows and nothing in them, as Chromium does until accessibility is on. Read as any
+/// command reads, so that what a policy file denies is left alone.
+fn name_sleepers(context: &Context<'_>, check: &mut Check) {
+    if !matches!(check.state, CheckState::Ok | CheckState::Warning) {
+        return;
+    }
+    let context = context.within(SLEEPERS);
+    let limits = Limits { nodes: MOST_ASLEEP, ..Limits::default() };
+    let is_asleep = |app: &App| {
+        let windows = context.platform.windows(Some(app), context.deadline).unwrap_or_default();
+        windows.into_iter().filter(|window| window.handle.is_some()).any(|window| {
+            let seen = context.platform.observe(&Scope { window, root: None }, &limits, context.deadline);
+            seen.is_ok_and(|seen| seen.needs_activation)
+        })
+    };
+    let may_sleep = |app: &App| app.toolkit.as_ref().is_some_and(|toolkit| toolkit.starts_with("Chromium"));
+    for app in context.platform.apps(context.deadline).unwrap_or_default() {
+        if app.accessible == Some(true) && may_sleep(&app) && is_asleep(&app) {
+            check.state = CheckState::Warning;
+            let _ = write!(check.seen, "; {} shows its content to nobody", app.name);
+            check.apps.push(AppAdvice { name: app.name, pid: app.pid, advice: ACTIVATION.to_owned() });
+        }
     }
 }
 

@@ -24,7 +24,7 @@ impl Run for KeyDown {
     type Reply = Never;
 
     fn run(&self, context: &Context<'_>) -> Result<Never> {
-        policy::screen_held_chord(&self.combo, &context.platform.safety(), self.force)?;
+        policy::screen_held_chord(&self.combo, &context.platform.safety(), context.rules, self.force)?;
         Err(held_input("a held key"))
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run, focus_window};
 use crate::act;
+use crate::audit::Target;
 use crate::context::{Context, Options};
 use crate::targets;
 use crate::wire::WindowData;
@@ -329,6 +330,7 @@ impl Run for Launch {
         }
         let lease = context.take_lease()?;
         let before = Launch::before(context)?;
+        context.audit.note(Target::named(self.app.trim()));
         let request = LaunchRequest {
             app: self.app.trim().to_owned(),
             args: self.args.clone(),

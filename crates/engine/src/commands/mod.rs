@@ -79,6 +79,12 @@ impl Effects {
     /// Moves the pointer.
     pub const POINTS: Effects = Effects { needs_headed: true, ..Effects::ACTS };
 
+    /// Whether it does something to applications or to what they share, rather than only look.
+    pub(crate) const fn operates(self) -> bool {
+        // What takes a picture changes a file of the caller's, and nothing on the desktop.
+        self.takes_lease || self.needs_headed || (self.mutates && self.accessibility && !self.screen)
+    }
+
     /// The same, without the lease.
     #[must_use]
     pub const fn without_lease(self) -> Effects {
@@ -255,6 +261,7 @@ commands! {
     "scroll" scroll::Scroll, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "scroll-to" scroll_to::ScrollTo, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "text" text::Text, Effects::ACTS, own: OPERATION_MS;
+    "menu" menu::Menu, Effects::ACTS.waiting(), own: OPERATION_MS;
     "press" press::Press, Effects::ACTS, timeout_ms: OPERATION_MS;
     "key-down" key_down::KeyDown, Effects::ACTS.without_lease();
     "key-up" key_up::KeyUp, Effects::ACTS.without_lease();

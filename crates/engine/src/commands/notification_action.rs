@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Reply, Run};
 use crate::context::{Context, Options};
 use crate::envelope::Disposition;
-use crate::notifications::{Known, Target, action_named, invoke, need_service};
+use crate::notifications::{Known, Target, action_named, check_allowed, invoke, need_service};
 
 /// Do what a notification offers, as a click on its button would.
 #[derive(Clone, Debug, Deserialize)]
@@ -76,7 +76,9 @@ impl Run for NotificationAction {
         need_service(context)?;
         let _lease = context.take_lease()?;
         let known = Known::needed(context)?;
-        let notification = self.target().find(&known)?.notification();
+        let entry = self.target().find(&known)?;
+        check_allowed(context, entry)?;
+        let notification = entry.notification();
         let action = action_named(&notification.actions, &self.action)?;
         let delivery = invoke(context, &notification, action)?;
         Ok(NotificationActionReply { action: self.action.clone(), disposition: delivery.into() })

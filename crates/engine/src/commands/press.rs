@@ -49,7 +49,7 @@ impl Run for Press {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<ActionReply> {
-        let chord = policy::screen_chord(&self.combo, &context.platform.safety(), self.force)?;
+        let chord = policy::screen_chord(&self.combo, &context.platform.safety(), context.rules, self.force)?;
         // There is no way to hand a key to one application behind the person's back: X11 applications ignore events
         // that are sent to them, Wayland has none. What remains is the keyboard everybody shares.
         if !context.options.headed {

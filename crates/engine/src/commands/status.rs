@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run};
 use crate::context::Context;
+use crate::rules::Summary;
 use crate::session::Artifacts;
 use crate::wire::PermissionsData;
 
@@ -27,6 +28,7 @@ pub struct StatusReply {
     tracing: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     artifacts: Option<Artifacts>,
+    policy: Summary,
     supported_surfaces: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     state_root: Option<String>,
@@ -56,6 +58,7 @@ impl Run for Status {
             session_id: context.store.session().map(str::to_owned),
             tracing: context.trace.is_on(),
             artifacts: context.session.map(|session| session.manifest.artifacts),
+            policy: context.rules.summary(),
             supported_surfaces: surfaces.iter().copied().map(SurfaceKind::as_json).collect(),
             state_root: context.store.root().map(|root| root.display().to_string()),
         })

@@ -304,7 +304,8 @@ fn open_segment(session: &Session) -> Result<File> {
     directory.append(&format!("{}{SEGMENT}", segment()))
 }
 
-fn lock(file: &File) -> std::io::Result<()> {
+/// Takes the lock of a file of lines, for one line.
+pub(crate) fn lock(file: &File) -> std::io::Result<()> {
     let start = Instant::now();
     loop {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {

@@ -286,6 +286,7 @@ impl World {
             title: root.and_then(|root| root.node.name.clone()),
             item_count: root.map(|root| root.children.len() as u32),
             handle: surface.root.clone(),
+            is_hidden: false,
         }
     }
 
