@@ -58,6 +58,27 @@ desktop_test! {
         assert_eq!(cli.ok(&["clipboard-get"]), serde_json::json!({"type": "text", "found": false}));
     }
 
+    fn what_serves_keeps_no_lock_and_no_pipe_of_the_caller(desktop: &Desktop) {
+        let lock = desktop.path("lock");
+        let script = "exec 9>\"$1\"; flock 9; \"$2\" clipboard-set kept";
+        let mut shell = desktop.cli().command::<&str>(&[]);
+        let program = shell.get_program().to_owned();
+        let environment: Vec<_> = shell.get_envs().map(|(key, value)| (key.to_owned(), value.map(ToOwned::to_owned))).collect();
+        shell = Command::new("bash");
+        shell.args(["-c", script, "bash"]).arg(&lock).arg(program);
+        for (key, value) in environment {
+            match value {
+                Some(value) => shell.env(key, value),
+                None => shell.env_remove(key),
+            };
+        }
+        assert!(shell.output().expect("bash is there").status.success());
+        assert_eq!(servers(), 1);
+        let free = Command::new("flock").arg("--nonblock").arg(&lock).arg("true").status().expect("flock is there");
+        assert!(free.success(), "whoever serves the clipboard holds the caller's lock");
+        assert_eq!(paste("UTF8_STRING"), b"kept");
+    }
+
     fn a_long_text_travels_in_pieces(desktop: &Desktop) {
         let cli = desktop.cli();
         let file = desktop.file("long.json", "");

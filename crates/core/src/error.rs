@@ -206,6 +206,9 @@ struct Inner {
     retryable: bool,
 }
 
+/// Kinds of refusals that no flag of the caller changes.
+const NOT_THE_CALLERS: [&str; 2] = ["policy_file", "policy_invalid"];
+
 impl Error {
     /// An error with this code and message.
     pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Error {
@@ -348,9 +351,10 @@ impl Error {
         self.inner.delivery.is_some()
     }
 
-    /// The recovery, which exists only where a retry is safe.
+    /// The recovery, which exists only where a retry is safe and no rule of a file stands against it.
     pub fn recovery(&self) -> Option<Recovery> {
-        if self.get_delivery().retry() == "safe" { self.inner.code.recovery() } else { None }
+        let is_final = NOT_THE_CALLERS.contains(&self.get_kind());
+        if self.get_delivery().retry() == "safe" && !is_final { self.inner.code.recovery() } else { None }
     }
 }
 
@@ -376,6 +380,14 @@ mod tests {
         let stale = Error::new(ErrorCode::StaleRef, "gone");
         assert_eq!(stale.recovery().map(|recovery| recovery.requires_fresh_snapshot), Some(true));
         assert_eq!(stale.delivery(Delivery::Unverified).recovery(), None);
+    }
+
+    #[test]
+    fn what_a_policy_file_denies_is_not_offered_for_a_retry() {
+        let denied = || Error::new(ErrorCode::PolicyDenied, "no");
+        assert!(denied().recovery().is_some());
+        assert_eq!(denied().kind("policy_file").recovery(), None);
+        assert_eq!(denied().kind("policy_invalid").recovery(), None);
     }
 
     #[test]

@@ -648,6 +648,7 @@ mod tests {
                 title: Some("Secret question".to_owned()),
                 item_count: None,
                 handle: dialog.handle.clone().unwrap(),
+                is_hidden: false,
             });
             scene.windows.push(dialog);
         });

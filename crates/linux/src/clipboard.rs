@@ -83,6 +83,8 @@ pub(crate) fn write(content: &ClipboardContent, deadline: Deadline) -> Result<()
             .delivery(Delivery::NotDelivered)
     };
     let program = std::env::current_exe().map_err(|error| refused(error.to_string()))?;
+    // What our parent gave us, a lock or the end of a pipe, is not to be kept for as long as the clipboard is.
+    close_fds::set_fds_cloexec_threadsafe(3, &[]);
     let mut child = Command::new(program)
         .arg(SERVE)
         .current_dir("/")
