@@ -440,6 +440,9 @@ mod tests {
         assert_eq!(locks["state"], "warning", "{locks}");
         assert!(!Path::new("/proc/locks").exists() || locks["seen"].as_str().unwrap().starts_with(&own), "{locks}");
         assert_eq!(bench.fake.examinations.borrow().last(), Some(&Examination::Look));
+        bench.fake.check.set(CheckState::Warning);
+        let data = bench.data("doctor", json!({"fix": true}));
+        assert!(check(&data, "bus").get("fixed").is_none(), "nothing is changed while somebody else acts");
         drop(lease);
         assert_eq!(check(&bench.data("doctor", json!({})), "locks")["state"], "ok");
     }
