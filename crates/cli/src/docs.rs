@@ -10,6 +10,10 @@ use clap::{Arg, CommandFactory};
 
 use crate::{CommandLine, env};
 
+mod examples;
+mod guides;
+mod pages;
+
 fn code(word: &str) -> String {
     format!("`{word}`")
 }

@@ -16,14 +16,18 @@ pub(crate) fn platform() -> Box<dyn Platform> {
 }
 
 /// What the program does instead of a command when a part of it was started to do so: the clipboard needs somebody who
-/// answers for it after a command has ended, a session somebody who listens to notifications between its commands.
+/// answers for it after a command has ended, a session somebody who listens to notifications between its commands, the self-test a window that is not that of the
+/// process which sends it keys.
 #[cfg(target_os = "linux")]
 pub(crate) fn serve() -> Option<std::process::ExitCode> {
-    use agent_desktop_linux::{clipboard, notifications};
+    use agent_desktop_linux::{clipboard, notifications, self_test};
     let mut words = std::env::args_os().skip(1);
     let word = words.next()?;
     if word == clipboard::SERVE {
         return Some(clipboard::serve());
+    }
+    if word == self_test::WINDOW {
+        return Some(self_test::serve());
     }
     if word != notifications::LISTEN {
         return None;

@@ -1,123 +1,17 @@
 //! Notifications, with the services that show them in reality. The judge is the sender: a program of its own that writes down
 //! what the service told it.
 
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 use agent_desktop_testkit::{Cli, Desktop, desktop_test, wait_for, wait_until};
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(10);
+#[path = "support/notifications.rs"]
+mod support;
+
+use support::{Process, SOON, Sent, has_service, send, service};
+
 const XFCE: &str = "/usr/lib/x86_64-linux-gnu/xfce4/notifyd/xfce4-notifyd";
-
-/// Sends one notification and writes down what becomes of it: `shown ID`, `invoked ID KEY`, `closed ID REASON`.
-const SENDER: &str = r#"
-import sys
-from gi.repository import Gio, GLib
-app, title, body, timeout = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-bus = Gio.bus_get_sync(Gio.BusType.SESSION)
-def heard(connection, sender, path, interface, signal, values):
-    word = {"NotificationClosed": "closed", "ActionInvoked": "invoked"}[signal]
-    print(word, *values.unpack(), flush=True)
-for signal in ("NotificationClosed", "ActionInvoked"):
-    bus.signal_subscribe("org.freedesktop.Notifications", "org.freedesktop.Notifications", signal,
-                         "/org/freedesktop/Notifications", None, Gio.DBusSignalFlags.NONE, heard)
-values = GLib.Variant("(susssasa{sv}i)", (app, 0, "", title, body, sys.argv[5:], {}, timeout))
-answer = bus.call_sync("org.freedesktop.Notifications", "/org/freedesktop/Notifications", "org.freedesktop.Notifications",
-                       "Notify", values, None, Gio.DBusCallFlags.NO_AUTO_START, -1, None)
-print("shown", *answer.unpack(), flush=True)
-GLib.MainLoop().run()
-"#;
-
-/// A process that ends with the test.
-struct Process(Child);
-
-impl Process {
-    fn start(command: &mut Command) -> Process {
-        let child = command.stdin(Stdio::null()).spawn();
-        Process(
-            child
-                .unwrap_or_else(|error| panic!("{command:?}: {error} (scripts/install.sh test installs it)")),
-        )
-    }
-
-    fn signal(&self, signal: &str) {
-        let status = Command::new("kill").args([signal, &self.0.id().to_string()]).status();
-        assert!(status.expect("kill is there").success());
-    }
-
-    fn end(mut self) {
-        self.0.kill().expect("it is ours");
-        self.0.wait().expect("it is ours");
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn has_service(desktop: &Desktop) -> bool {
-    let arguments = "call --session -d org.freedesktop.DBus -o /org/freedesktop/DBus -m org.freedesktop.DBus.NameHasOwner org.freedesktop.Notifications";
-    desktop.tool("gdbus", &arguments.split(' ').collect::<Vec<_>>()).contains("true")
-}
-
-fn service(desktop: &Desktop, program: &str) -> Process {
-    let log = std::fs::File::create(desktop.path("service.log")).expect("a file");
-    let process =
-        Process::start(Command::new(program).stdout(log.try_clone().expect("a handle")).stderr(log));
-    wait_until("the service to be there", SOON, || has_service(desktop));
-    process
-}
-
-/// A notification that was sent, and what its sender has written down.
-struct Sent {
-    log: PathBuf,
-    _sender: Process,
-}
-
-impl Sent {
-    fn lines(&self) -> Vec<String> {
-        std::fs::read_to_string(&self.log).unwrap_or_default().lines().map(str::to_owned).collect()
-    }
-
-    /// What came after `shown` for this notification, without its number: xfce4-notifyd tells every sender of all.
-    fn heard(&self) -> Vec<String> {
-        let number = self.number();
-        let words = |line: &String| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let lines = self.lines();
-        let own = lines.iter().skip(1).map(words).filter(|words| words.len() == 3 && words[1] == number);
-        own.map(|words| format!("{} {}", words[0], words[2])).collect()
-    }
-
-    fn number(&self) -> String {
-        self.lines()[0].trim_start_matches("shown ").to_owned()
-    }
-
-    #[track_caller]
-    fn wait_heard(&self, line: &str) {
-        wait_until(&format!("the sender to hear {line:?}"), SOON, || {
-            self.heard().iter().any(|heard| heard == line)
-        });
-    }
-}
-
-/// Sends a notification and waits until it is shown; `words` are sender, title, body, milliseconds (0: for ever), and keys
-/// and labels of actions.
-fn send(desktop: &Desktop, words: &[&str]) -> Sent {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let script = desktop.file("sender.py", SENDER);
-    let log = desktop.path(&format!("sender-{}.log", COUNT.fetch_add(1, Ordering::Relaxed)));
-    let file = std::fs::File::create(&log).expect("a file");
-    let sender = Process::start(Command::new("/usr/bin/python3").arg(script).args(words).stdout(file));
-    let sent = Sent { log, _sender: sender };
-    wait_until("it to be shown", SOON, || !sent.lines().is_empty());
-    sent
-}
 
 /// The program with a session selected that has just begun.
 fn begin(cli: &Cli) -> Cli {

@@ -584,6 +584,98 @@ pub trait NotificationWatch {
     fn next(&mut self, deadline: Deadline) -> Result<Option<NotificationEvent>>;
 }
 
+/// How far an examination of the desktop goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Examination {
+    /// Looks, and changes nothing.
+    Look,
+    /// The same, and switches on what is off and can be switched on without harm.
+    Repair,
+    /// Opens a window of our own and proves that it is listed, shown in a picture, clicked and typed into. Moves the pointer
+    /// and the focus, and puts both back. Call with the interaction lease held.
+    Prove,
+}
+
+/// What a check came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckState {
+    /// It is as it should be.
+    Ok,
+    /// Something will not work, or not for every application.
+    Warning,
+    /// What commands rely on is not there.
+    Failed,
+    /// It could not be looked at, because of something that another check says.
+    Skipped,
+}
+
+impl CheckState {
+    /// The word in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            CheckState::Ok => "ok",
+            CheckState::Warning => "warning",
+            CheckState::Failed => "failed",
+            CheckState::Skipped => "skipped",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Its name, for programs.
+    pub id: &'static str,
+    /// What it came to.
+    pub state: CheckState,
+    /// What was seen.
+    pub seen: String,
+    /// Why it matters.
+    pub why: &'static str,
+    /// What to do; `None`: nothing.
+    pub advice: Option<String>,
+    /// Whether [`Examination::Repair`] would set it right.
+    pub can_fix: bool,
+    /// What was changed.
+    pub fixed: Option<String>,
+    /// Applications that it is about.
+    pub apps: Vec<AppAdvice>,
+}
+
+impl Check {
+    /// A check that found this.
+    pub fn new(id: &'static str, why: &'static str, state: CheckState, seen: impl Into<String>) -> Check {
+        Check {
+            id,
+            state,
+            seen: seen.into(),
+            why,
+            advice: None,
+            can_fix: false,
+            fixed: None,
+            apps: Vec::new(),
+        }
+    }
+
+    /// With what to do about it.
+    #[must_use]
+    pub fn advise(mut self, advice: impl Into<String>) -> Check {
+        self.advice = Some(advice.into());
+        self
+    }
+}
+
+/// What to do about one application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppAdvice {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// What to do.
+    pub advice: String,
+}
+
 /// State of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessState {
@@ -700,4 +792,7 @@ pub trait Platform: Clock {
     ) -> Result<Delivery>;
     /// Takes a picture. Never returns the pixels of another window.
     fn capture(&self, target: &CaptureTarget, deadline: Deadline) -> Result<Image>;
+    /// Examines the desktop itself. What is broken or silent is a check that failed, not an error; each check has a share of
+    /// the time, so that one that hangs leaves time for the others.
+    fn diagnose(&self, examination: Examination, deadline: Deadline) -> Result<Vec<Check>>;
 }

@@ -49,7 +49,7 @@ fn menu() -> Surface {
 #[test]
 fn the_table_is_the_contracts_matrix() {
     let effects = |name: &str| Command::SPECS.iter().find(|spec| spec.name == name).expect(name).effects;
-    for name in ["list-windows", "list-displays", "list-apps", "status", "version", "permissions"] {
+    for name in ["list-windows", "list-displays", "list-apps", "status", "version", "permissions", "skills"] {
         assert_eq!(effects(name), Effects::NONE, "{name}");
     }
     for name in ["find", "get", "is", "list-surfaces", "wait"] {
@@ -196,10 +196,50 @@ fn an_outline_is_text_and_a_failure_stays_an_envelope() {
     bench.options.format = Format::Outline;
     let text = bench.text("snapshot", json!({}));
     assert!(text.starts_with("Mail, snapshot s") && text.contains("button \"New\" @e1"), "{text}");
-    for name in ["list-windows", "list-apps", "list-displays", "list-surfaces", "version"] {
+    for name in ["list-windows", "list-apps", "list-displays", "list-surfaces", "version", "skills"] {
         assert!(!bench.text(name, json!({})).starts_with('{'), "{name}");
     }
     assert!(bench.text("snapshot", json!({"app": "Nope"})).starts_with("{\"version\":\"2.4\",\"ok\":false"));
+}
+
+#[test]
+fn skills_are_listed_shown_and_refused_by_name() {
+    let bench = Bench::new("skills");
+    let listed = bench.data("skills", json!({}));
+    let names: Vec<&Value> =
+        listed["skills"].as_array().unwrap().iter().map(|skill| &skill["name"]).collect();
+    assert_eq!(names, ["agent-desktop", "testing"]);
+    let alone = bench.data("skills", json!({"action": "get", "name": "desktop"}));
+    assert_eq!((&alone["skill"], &alone["full"]), (&json!("agent-desktop"), &json!(false)));
+    let full = bench.data("skills", json!({"action": "get", "name": "agent-desktop", "full": true}));
+    let (alone, full) = (alone["content"].as_str().unwrap(), full["content"].as_str().unwrap());
+    assert!(full.starts_with(alone));
+    for reference in listed["skills"][0]["references"].as_array().unwrap() {
+        let path = reference.as_str().unwrap();
+        let part = bench.data("skills", json!({"action": "get", "name": "agent-desktop", "reference": path}));
+        let text = format!("\n--- {path} ---\n\n{}", part["content"].as_str().unwrap());
+        assert!(full.contains(&text) && !alone.contains(&text), "{path}");
+    }
+    assert_eq!(bench.data("skills", json!({"action": "path"}))["location"], "embedded");
+    for arguments in [
+        json!({"action": "get", "name": "nope"}),
+        json!({"action": "get", "name": "testing", "reference": "linux"}),
+        json!({"action": "get", "name": "agent-desktop", "reference": "linux", "full": true}),
+    ] {
+        let error = bench.error("skills", arguments, "INVALID_ARGS", None, "not_delivered");
+        assert!(
+            error["suggestion"].is_string() || error["message"].as_str().unwrap().contains("exclude"),
+            "{error}"
+        );
+    }
+    assert_eq!(
+        Command::decode("skills", json!({"action": "list", "name": "x"})).unwrap_err().code(),
+        ErrorCode::InvalidArgs
+    );
+    assert_eq!(
+        Command::decode("skills", json!({"action": "get"})).unwrap_err().code(),
+        ErrorCode::InvalidArgs
+    );
 }
 
 #[test]

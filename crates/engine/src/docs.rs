@@ -16,13 +16,13 @@ use agent_desktop_testkit::golden::{blocks, table};
 
 use crate::act::{self, dispatch, evidence};
 use crate::commands::{
-    batch, close_app, drag, find, focus_window, launch, mouse_click, mouse_wheel, scroll, set_value,
+    batch, close_app, doctor, drag, find, focus_window, launch, mouse_click, mouse_wheel, scroll, set_value,
     snapshot, trace as trace_command, type_text, wait, window_change,
 };
 use crate::trace::export;
 use crate::{
-    artifacts, audit, clipboard, context, lease, notifications, observe, picture, pointer, resolve, rules,
-    session, store, trace, wait_for,
+    artifacts, audit, clipboard, context, lease, notifications, observe, picture, pointer, private_files,
+    resolve, rules, session, store, trace, wait_for,
 };
 
 fn code(word: &str) -> String {
@@ -223,6 +223,10 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ),
                 ("the journal of notifications after one was dismissed", ms(notifications::CATCH_UP)),
                 ("between two looks at that journal", ms(notifications::CATCH_UP_POLL)),
+                (
+                    "`doctor`: how long another process holds the lease before it is told",
+                    ms(doctor::LEASE_PATIENCE),
+                ),
                 ("`--wait-for`, `--wait-for-gone`: between two looks", ms(wait_for::POLL)),
                 ("the snapshot that shows why such a wait was in vain", ms(wait_for::DIAGNOSTIC)),
                 (
@@ -317,6 +321,10 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                 ("snapshots of a namespace before old ones are removed", store::MOST.to_string()),
                 ("snapshots that stay then", store::KEPT.to_string()),
                 ("age of a temporary file that is removed", ms(store::ORPHAN)),
+                (
+                    "files and directories whose modes `doctor` looks at",
+                    private_files::MOST_AUDITED.to_string(),
+                ),
                 ("bytes of the pointer to the latest snapshot", store::MAX_LATEST.to_string()),
                 ("bytes of the manifest of a session", session::MAX_MANIFEST.to_string()),
                 ("bytes of the name of a session", session::MAX_NAME.to_string()),

@@ -129,7 +129,10 @@ fn prepare_and_run(
     (trace, session, audit): (&mut Trace, &mut Option<Session>, &mut Audit),
 ) -> Result<Answer> {
     let effects = command.effects();
-    let store = Store::new(options)?;
+    let store = match command {
+        Command::Doctor(_) => Store::for_examination(options)?,
+        _ => Store::new(options)?,
+    };
     *session = Session::enter(&store);
     let session = session.as_ref();
     *trace = Trace::open(options, store.session(), session, matches!(command, Command::Trace(_)))?;

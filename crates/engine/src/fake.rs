@@ -9,10 +9,11 @@ use agent_desktop_core::action::{Capabilities, Capability};
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
-    LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationEvent, NotificationWatch,
-    Observation, Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety,
-    Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
+    App, CaptureTarget, Check, CheckState, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display,
+    Examination, Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction,
+    NotificationEvent, NotificationWatch, Observation, Operation, Performed, Permission, Permissions,
+    Platform, ProcessState, Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent,
+    TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::tree::{Handle, Node, NodeId, Tree};
@@ -57,6 +58,9 @@ pub(crate) struct Fake {
     pub(crate) has_notification_service: Cell<bool>,
     pub(crate) dismissed: RefCell<Vec<String>>,
     pub(crate) invoked: RefCell<Vec<String>>,
+    /// What the one check of the platform comes to.
+    pub(crate) check: Cell<CheckState>,
+    pub(crate) examinations: RefCell<Vec<Examination>>,
 }
 
 pub(crate) fn app(name: &str, pid: u32) -> App {
@@ -158,6 +162,8 @@ impl Fake {
             has_notification_service: Cell::new(true),
             dismissed: RefCell::default(),
             invoked: RefCell::default(),
+            check: Cell::new(CheckState::Ok),
+            examinations: RefCell::default(),
         }
     }
 
@@ -427,6 +433,21 @@ impl Platform for Fake {
         // Twice as many pixels as logical ones.
         let (width, height) = (bounds.width as u32 * 2, bounds.height as u32 * 2);
         Ok(Image { area: bounds, width, height, rgb: vec![7; (width * height * 3) as usize] })
+    }
+    fn diagnose(&self, examination: Examination, _: Deadline) -> Result<Vec<Check>> {
+        self.call()?;
+        self.examinations.borrow_mut().push(examination);
+        let state = self.check.get();
+        if examination == Examination::Prove {
+            return Ok(vec![Check::new("self_test", "it shows that input works", state, "a click")]);
+        }
+        let mut check = Check::new("bus", "applications are read over it", state, "it answers");
+        check.can_fix = state == CheckState::Warning;
+        if check.can_fix && examination == Examination::Repair {
+            check.state = CheckState::Ok;
+            check.fixed = Some("switched on".to_owned());
+        }
+        Ok(vec![check])
     }
 }
 

@@ -16,16 +16,18 @@ use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, Result};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
-    LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationEvent, NotificationWatch,
-    Observation, Operation, Performed, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
+    App, CaptureTarget, Check, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Examination,
+    Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationEvent,
+    NotificationWatch, Observation, Operation, Performed, Permissions, Platform, ProcessState, Reading,
+    Safety, Scope, Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::tree::Handle;
 
 use crate::audit::Audit;
 use crate::rules::{Denial, Rules};
 
+/// The application and the title, the number behind it aside, of the window of the self-test.
+const SELF_TEST: &str = "agent-desktop self-test";
 /// What stands in the place of the title of a denied window.
 pub(crate) const MASK: &str = "(denied by policy)";
 
@@ -467,6 +469,19 @@ impl Platform for Guard<'_> {
             CaptureTarget::Region(region) => self.check_area(region, deadline)?,
         }
         self.inner.capture(target, deadline)
+    }
+
+    fn diagnose(&self, examination: Examination, deadline: Deadline) -> Result<Vec<Check>> {
+        // The window of the self-test is a window as others are; nothing else gets what it sends.
+        if examination == Examination::Prove
+            && let Some(denial) = self.rules.app(&[SELF_TEST], &[]).or_else(|| self.rules.title(SELF_TEST))
+        {
+            return Err(self.refuse(&denial, "the policy file denies the window of the self-test"));
+        }
+        if examination != Examination::Look {
+            self.act()?;
+        }
+        self.inner.diagnose(examination, deadline)
     }
 }
 

@@ -107,6 +107,45 @@ impl Lease {
     }
 }
 
+/// Who holds the lock file now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// Nobody.
+    Nobody,
+    /// Somebody; the number of the process where the system tells.
+    Somebody(Option<u32>),
+}
+
+/// Looks who holds the lease, without taking it for longer than the look.
+///
+/// # Errors
+/// As [`Lease::take`], but for the timeout.
+pub(crate) fn holder(settings: &LeaseSettings) -> Result<Holder> {
+    let (directory, _) = open_directory(settings)?;
+    let file = open_lock(&directory)?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(Holder::Nobody),
+        Err(Errno::WOULDBLOCK) => {
+            let status = rustix::fs::fstat(&file)
+                .map_err(|error| unusable("the interaction lock cannot be looked at", error))?;
+            let table = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+            Ok(Holder::Somebody(holder_in(&table, status.st_ino)))
+        }
+        Err(error) => Err(unusable("the interaction lock cannot be taken", error)),
+    }
+}
+
+/// The process that holds a file in the kernel's table: `1: FLOCK  ADVISORY  WRITE 4242 08:01:131 0 EOF`.
+fn holder_in(table: &str, inode: u64) -> Option<u32> {
+    table.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // A line with an arrow is somebody who waits.
+        let [_, "FLOCK", _, "WRITE", pid, file, ..] = words[..] else { return None };
+        let is_it = file.rsplit(':').next().and_then(|word| word.parse().ok()) == Some(inode);
+        is_it.then(|| pid.parse().ok()).flatten()
+    })
+}
+
 fn timeout(kind: &'static str, path: Option<&Path>, contention_count: u64) -> Error {
     let error = Error::new(
         ErrorCode::Timeout,
@@ -211,6 +250,14 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::PermissionsExt;
     use std::time::Instant;
+
+    #[test]
+    fn the_holder_stands_in_the_kernels_table() {
+        let table = "1: POSIX  ADVISORY  WRITE 7 08:01:131 0 EOF\n2: -> FLOCK  ADVISORY  WRITE 8 08:01:131 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 9 08:01:131 0 EOF\n4: FLOCK  ADVISORY  WRITE 10 08:01:1310 0 EOF\n";
+        assert_eq!(holder_in(table, 131), Some(9));
+        assert_eq!(holder_in(table, 31), None);
+    }
 
     struct System;
     impl Clock for System {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Result};
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{Access, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 const DIRECTORY_MODE: Mode = Mode::RWXU;
@@ -28,6 +28,8 @@ const LOCK_POLL: Duration = Duration::from_millis(10);
 const HOLD_TIMEOUT: Duration = Duration::from_millis(500);
 /// Levels of directories below one that is removed with all that is in it.
 const TREE_LEVELS: u8 = 8;
+/// Files and directories that are looked at for their modes.
+pub(crate) const MOST_AUDITED: u64 = 50_000;
 
 /// An open directory of ours.
 #[derive(Debug)]
@@ -90,6 +92,15 @@ fn holds_system_links(parent: &Stat, depth: usize) -> bool {
 impl Directory {
     /// Opens a directory, making what is missing of it when `create`; `None` when it is missing and is not to be made.
     pub(crate) fn open(path: &Path, create: bool) -> Result<Option<Directory>> {
+        let directory = Directory::walk(path, create)?;
+        if let Some(directory) = &directory {
+            directory.check(create)?;
+        }
+        Ok(directory)
+    }
+
+    /// The same, whoever may write in it: to be looked at, not to be used.
+    fn walk(path: &Path, create: bool) -> Result<Option<Directory>> {
         let mut names = Vec::new();
         for component in path.components() {
             match component {
@@ -136,9 +147,7 @@ impl Directory {
                 Err(error) => return Err(failed("cannot open", &walked, error)),
             };
         }
-        let directory = Directory { fd, path: path.to_owned() };
-        directory.check(create)?;
-        Ok(Some(directory))
+        Ok(Some(Directory { fd, path: path.to_owned() }))
     }
 
     /// Opens a directory inside this one.
@@ -456,6 +465,125 @@ impl Directory {
     }
 }
 
+/// What is wrong with a tree of files that is to be one user's own.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Audit {
+    /// What was looked at.
+    pub(crate) count: u64,
+    /// Others can write in the directory itself, which is why commands refuse it.
+    pub(crate) is_refused: bool,
+    /// What others can read or, of directories, write: a mode sets it right.
+    pub(crate) open: Vec<PathBuf>,
+    /// What may not be ours, with the reason: a person has to look.
+    pub(crate) strange: Vec<(PathBuf, &'static str)>,
+    /// Not all was looked at.
+    pub(crate) is_cut: bool,
+}
+
+impl Audit {
+    /// Looks through a directory; `None` when there is none. Reads no file, follows no link, changes nothing.
+    ///
+    /// # Errors
+    /// `INTERNAL` when it cannot be opened: what is in its way says why.
+    pub(crate) fn of(path: &Path) -> Result<Option<Audit>> {
+        let Some(root) = Directory::walk(path, false)? else { return Ok(None) };
+        let mut audit = Audit::default();
+        audit.directory(&root, TREE_LEVELS, false)?;
+        audit.is_refused = audit.strange.iter().any(|(strange, _)| strange == path)
+            || rustix::fs::fstat(&root.fd).is_ok_and(|status| status.st_mode & 0o022 != 0);
+        Ok(Some(audit))
+    }
+
+    /// Closes to others what is open, and looks again. Changes nothing while there is something strange: what others could
+    /// write they may have written.
+    ///
+    /// # Errors
+    /// As [`Audit::of`].
+    pub(crate) fn repair(self, path: &Path) -> Result<Audit> {
+        if !self.strange.is_empty() || self.is_cut {
+            return Ok(self);
+        }
+        let Some(root) = Directory::walk(path, false)? else { return Ok(self) };
+        Audit::default().directory(&root, TREE_LEVELS, true)?;
+        Ok(Audit::of(path)?.unwrap_or_default())
+    }
+
+    fn directory(&mut self, directory: &Directory, levels: u8, repair: bool) -> Result<()> {
+        self.count += 1;
+        let path = &directory.path;
+        let status =
+            rustix::fs::fstat(&directory.fd).map_err(|error| failed("cannot look at", path, error))?;
+        if status.st_uid != user() {
+            self.strange.push((path.clone(), "it belongs to another user"));
+            return Ok(());
+        }
+        if status.st_mode & 0o077 != 0 {
+            self.open.push(path.clone());
+            if repair {
+                rustix::fs::fchmod(&directory.fd, DIRECTORY_MODE)
+                    .map_err(|error| failed("cannot protect", path, error))?;
+            }
+        }
+        for entry in Dir::read_from(&directory.fd).map_err(|error| failed("cannot list", path, error))? {
+            let entry = entry.map_err(|error| failed("cannot list", path, error))?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            if self.count >= MOST_AUDITED || levels == 0 {
+                self.is_cut = true;
+                return Ok(());
+            }
+            let path = path.join(OsStr::from_bytes(name.to_bytes()));
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            match rustix::fs::openat(&directory.fd, name, flags, Mode::empty()) {
+                Ok(fd) => self.entry(fd, path, levels, repair)?,
+                Err(Errno::LOOP) => self.strange.push((path, "it is a symbolic link")),
+                Err(Errno::NOENT) => {} // gone meanwhile
+                Err(_) => self.strange.push((path, "it cannot be opened")),
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, fd: OwnedFd, path: PathBuf, levels: u8, repair: bool) -> Result<()> {
+        let status = rustix::fs::fstat(&fd).map_err(|error| failed("cannot look at", &path, error))?;
+        if kind_of(&status) == FileType::Directory {
+            return self.directory(&Directory { fd, path }, levels - 1, repair);
+        }
+        self.count += 1;
+        let cause = match kind_of(&status) {
+            FileType::RegularFile if status.st_uid != user() => Some("it belongs to another user"),
+            // One that was just removed has none.
+            FileType::RegularFile if status.st_nlink > 1 => Some("it has another name elsewhere"),
+            FileType::RegularFile if status.st_mode & 0o022 != 0 => Some("others can write it"),
+            FileType::RegularFile => None,
+            _ => Some("it is not a regular file"),
+        };
+        match cause {
+            Some(cause) => self.strange.push((path, cause)),
+            None if status.st_mode & 0o077 != 0 => {
+                if repair {
+                    rustix::fs::fchmod(&fd, FILE_MODE)
+                        .map_err(|error| failed("cannot protect", &path, error))?;
+                }
+                self.open.push(path);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// Whether this user could make or write something there: the nearest directory that exists decides.
+pub(crate) fn can_write(path: &Path) -> bool {
+    let there = path.ancestors().find(|path| path.exists());
+    there.is_some_and(|path| {
+        rustix::fs::accessat(rustix::fs::CWD, path, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
+            .is_ok()
+    })
+}
+
 fn make(parent: &OwnedFd, name: &OsStr, path: &Path) -> Result<()> {
     match rustix::fs::mkdirat(parent, name.as_bytes(), DIRECTORY_MODE) {
         // Somebody else may have made it meanwhile; it is checked like any other.
@@ -576,6 +704,32 @@ pub(crate) mod tests {
         std::fs::set_permissions(at("d"), std::fs::Permissions::from_mode(0o755)).unwrap();
         assert!(Directory::open(&at("d"), true).is_ok());
         assert_eq!(mode(&at("d")), 0o700, "closed to others");
+    }
+
+    #[test]
+    fn an_audit_finds_what_is_open_and_closes_it_unless_something_is_strange() {
+        let scratch = Scratch::new("audit");
+        let at = |name: &str| scratch.0.join(name);
+        assert_eq!(Audit::of(&at("d")).unwrap(), None);
+        let directory = Directory::open(&at("d/e"), true).unwrap().unwrap();
+        directory.write("f", b"x", &directory, false).unwrap();
+        let audit = Audit::of(&at("d")).unwrap().unwrap();
+        assert_eq!(audit, Audit { count: 3, ..Audit::default() });
+
+        std::fs::set_permissions(at("d/e"), std::fs::Permissions::from_mode(0o770)).unwrap();
+        std::fs::set_permissions(at("d/e/f"), std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::fs::hard_link(at("d/e/f"), at("twin")).unwrap();
+        let audit = Audit::of(&at("d")).unwrap().unwrap();
+        assert_eq!((audit.open.as_slice(), audit.is_refused), (&[at("d/e")][..], false));
+        assert_eq!(audit.strange, [(at("d/e/f"), "it has another name elsewhere")]);
+        assert_eq!(audit.repair(&at("d")).unwrap().open, [at("d/e")]);
+        assert_eq!((mode(&at("d/e")), mode(&at("twin"))), (0o770, 0o640));
+
+        std::fs::remove_file(at("twin")).unwrap();
+        let audit = Audit::of(&at("d")).unwrap().unwrap();
+        assert_eq!(audit.open, [at("d/e"), at("d/e/f")]);
+        assert_eq!(audit.repair(&at("d")).unwrap(), Audit { count: 3, ..Audit::default() });
+        assert_eq!((mode(&at("d/e")), mode(&at("d/e/f"))), (0o700, 0o600));
     }
 
     #[test]

@@ -338,6 +338,37 @@ fn is_alive(directory: &Directory) -> Result<bool> {
     Ok(liveness.entries()?.iter().any(|entry| liveness.is_held(&entry.name)))
 }
 
+/// Signs of life of commands that were ended before they could take them away: nobody holds them, and they are older than
+/// it takes to get hold of one. How many there are, or with `remove` were.
+///
+/// # Errors
+/// `INTERNAL` when the state root is not safe to use.
+pub(crate) fn dead_signs(store: &Store, remove: bool) -> Result<usize> {
+    let Some(sessions) = store.sessions(false)? else { return Ok(0) };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128);
+    let mut count = 0;
+    for session in sessions.entries()?.iter().filter(|entry| entry.is_directory) {
+        let Some(liveness) = sessions
+            .child(&session.name, false)?
+            .map(|own| own.child(LIVENESS, false))
+            .transpose()?
+            .flatten()
+        else {
+            continue;
+        };
+        for entry in liveness.entries()? {
+            let age = now - liveness.modified(&entry.name);
+            if age > store::ORPHAN.as_nanos() as i128 && !liveness.is_held(&entry.name) {
+                if remove {
+                    liveness.remove(&entry.name)?;
+                }
+                count += 1;
+            }
+        }
+    }
+    Ok(count)
+}
+
 /// What came of a collection.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {

@@ -87,6 +87,18 @@ impl Store {
         Ok(Store { root, session: session.map(str::to_owned), until: None })
     }
 
+    /// The same without a state root where that cannot be used: for who finds out why.
+    ///
+    /// # Errors
+    /// `INVALID_ARGS` when the session cannot be used.
+    pub(crate) fn for_examination(options: &Options) -> Result<Store> {
+        if Store::root_of(options).is_ok() {
+            return Store::new(options);
+        }
+        let nowhere = Options { state_root: None, user_home: None, ..options.clone() };
+        Store::new(&nowhere)
+    }
+
     /// The state root that the options select; `None`: there is no home either.
     ///
     /// # Errors

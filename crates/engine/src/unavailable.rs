@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::Point;
 use agent_desktop_core::platform::{
-    App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
-    LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationWatch, Observation,
-    Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
+    App, CaptureTarget, Check, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Examination,
+    Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationWatch,
+    Observation, Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety,
+    Scope, Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::tree::Handle;
 use agent_desktop_core::{Deadline, Delivery};
@@ -129,6 +129,9 @@ impl Platform for Unavailable {
         refuse()
     }
     fn capture(&self, _: &CaptureTarget, _: Deadline) -> Result<Image> {
+        refuse()
+    }
+    fn diagnose(&self, _: Examination, _: Deadline) -> Result<Vec<Check>> {
         refuse()
     }
 }

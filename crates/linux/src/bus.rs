@@ -25,7 +25,7 @@ pub(crate) const VALUE: &str = "org.a11y.atspi.Value";
 pub(crate) const CACHE: &str = "org.a11y.atspi.Cache";
 pub(crate) const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 
-const REGISTRY: &str = "org.a11y.atspi.Registry";
+pub(crate) const REGISTRY: &str = "org.a11y.atspi.Registry";
 pub(crate) const ROOT: &str = "/org/a11y/atspi/accessible/root";
 const NULL: &str = "/org/a11y/atspi/null";
 
@@ -139,6 +139,15 @@ pub(crate) fn variant_number(message: &Message) -> Result<f64, Failure> {
         "d" => Ok(body.f64()?),
         "i" => Ok(f64::from(body.i32()?)),
         "u" => Ok(f64::from(body.u32()?)),
+        _ => Err(Failure::Malformed("variant")),
+    }
+}
+
+/// The truth value in a variant.
+pub(crate) fn variant_bool(message: &Message) -> Result<bool, Failure> {
+    let mut body = message.body("v")?;
+    match body.signature()?.as_ref() {
+        "b" => Ok(body.bool()?),
         _ => Err(Failure::Malformed("variant")),
     }
 }
@@ -373,7 +382,8 @@ impl Bus {
     }
 }
 
-fn accessibility_address(session: &str, deadline: Instant) -> Result<String, Failure> {
+/// Asks the desktop where its accessibility bus is.
+pub(crate) fn accessibility_address(session: &str, deadline: Instant) -> Result<String, Failure> {
     let mut connection = Connection::open(session, true)?;
     let message = connection
         .call(&Call::new("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress"), deadline)?;

@@ -11,10 +11,11 @@ use agent_desktop_core::action::MouseButton;
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::key::{Key, Modifier};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
-    LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationWatch, Observation,
-    Operation, Performed, Permission, Permissions, Platform, Presentation, ProcessState, Reading, Safety,
-    Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
+    App, CaptureTarget, Check, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Examination,
+    Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationWatch,
+    Observation, Operation, Performed, Permission, Permissions, Platform, Presentation, ProcessState,
+    Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window,
+    WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -204,7 +205,7 @@ impl Linux {
     }
 
     /// The display server, if there is one. One that could not be reached is tried again the next time.
-    fn display(&self, deadline: Deadline) -> std::result::Result<&X11, WindowSystemError> {
+    pub(crate) fn display(&self, deadline: Deadline) -> std::result::Result<&X11, WindowSystemError> {
         if let Some(display) = self.display.get() {
             return Ok(display);
         }
@@ -1380,6 +1381,14 @@ impl Platform for Linux {
         deadline: Deadline,
     ) -> Result<Delivery> {
         self.invoke(notification, action, deadline)
+    }
+
+    fn diagnose(&self, examination: Examination, deadline: Deadline) -> Result<Vec<Check>> {
+        Ok(match examination {
+            Examination::Look => self.examine(false, deadline),
+            Examination::Repair => self.examine(true, deadline),
+            Examination::Prove => self.prove(deadline),
+        })
     }
 
     fn capture(&self, target: &CaptureTarget, deadline: Deadline) -> Result<Image> {

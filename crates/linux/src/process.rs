@@ -323,6 +323,15 @@ pub(crate) fn has_variable(pid: u32, name: &str, value: Option<&str>) -> bool {
     })
 }
 
+/// The value of a variable that a process was started with.
+pub(crate) fn variable(pid: u32, name: &str) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).find_map(|entry| {
+        let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    })
+}
+
 /// What is known about the application a process belongs to, best source first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ApplicationHints {

@@ -35,10 +35,11 @@ use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Hit, Image, Input,
-    LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationWatch, Observation,
-    Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
-    Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
+    App, CaptureTarget, Check, CheckState, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display,
+    Examination, Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction,
+    NotificationWatch, Observation, Operation, Performed, Permission, Permissions, Platform, ProcessState,
+    Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window,
+    WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -805,6 +806,11 @@ impl Platform for FakePlatform {
         };
         let (width, height) = (bounds.width as u32, bounds.height as u32);
         Ok(Image { area: bounds, width, height, rgb: vec![0x80; width as usize * height as usize * 3] })
+    }
+
+    fn diagnose(&self, _examination: Examination, _deadline: Deadline) -> Result<Vec<Check>> {
+        let why = "a scripted desktop always works";
+        Ok(vec![Check::new("desktop", why, CheckState::Ok, "it is scripted")])
     }
 }
 

@@ -297,7 +297,9 @@ commands! {
     "session" session::Session, Effects::NONE.changing();
     "trace" trace::Trace, Effects::NONE.changing();
     "status" status::Status, Effects::NONE;
+    "doctor" doctor::Doctor, Effects::NONE.changing().leased(), timeout_ms: OPERATION_MS;
     "permissions" permissions::Permissions, Effects::NONE;
+    "skills" skills::Skills, Effects::NONE;
     "version" version::Version, Effects::NONE;
 }
 

@@ -14,6 +14,7 @@ mod connection;
 mod displays;
 mod input;
 mod keymap;
+mod server;
 mod windows;
 
 use std::fmt;
@@ -25,6 +26,7 @@ pub use connection::X11;
 pub use displays::Display;
 pub use input::{Button, Drag, Pointer, TypingError, TypingOptions};
 pub use keymap::{Keysym, keysym_for_character, keysym_for_name};
+pub use server::Server;
 pub use windows::{Extents, Hit, Popup, Window, WindowKind, WindowList, WindowState};
 
 /// Identifies a window for as long as it exists: on X11 its XID.

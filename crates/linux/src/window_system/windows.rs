@@ -183,13 +183,13 @@ pub struct Hit {
 }
 
 /// What the root window says about the window manager.
-struct WindowManager {
-    is_alive: bool,
+pub(super) struct WindowManager {
+    pub(super) is_alive: bool,
     supported: HashSet<u32>,
 }
 
 impl WindowManager {
-    fn supports(&self, atom: u32) -> bool {
+    pub(super) fn supports(&self, atom: u32) -> bool {
         self.is_alive && self.supported.contains(&atom)
     }
 }
@@ -682,7 +682,7 @@ impl X11 {
         Ok(WindowManager { is_alive, supported })
     }
 
-    fn window_manager(&self) -> Outcome<WindowManager> {
+    pub(super) fn window_manager(&self) -> Outcome<WindowManager> {
         let question = self.ask_window_manager()?;
         self.read_window_manager(question)
     }
