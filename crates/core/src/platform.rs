@@ -676,6 +676,48 @@ pub struct AppAdvice {
     pub advice: String,
 }
 
+/// Something that changed on the desktop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DesktopEvent {
+    /// A window came. Its application may go by another name until [`DesktopEvent::AppNamed`].
+    WindowOpened(Window),
+    /// A window went, as it was last seen.
+    WindowClosed(Window),
+    /// An application came.
+    AppLaunched(App),
+    /// An application that was known by its window only has said what it is called.
+    AppNamed(App),
+    /// An application went, as it was last seen.
+    AppTerminated(App),
+    /// Another window has the keyboard, or none has.
+    FocusChanged(Option<Window>),
+    /// A menu, dialog or popover came, of the application that is looked at.
+    SurfaceAppeared(Surface),
+    /// One went, as it was last seen.
+    SurfaceDismissed(Surface),
+}
+
+/// What was there when a watch began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DesktopCounts {
+    /// Windows.
+    pub windows: usize,
+    /// Applications.
+    pub apps: usize,
+    /// Open surfaces of the application that is looked at.
+    pub surfaces: usize,
+}
+
+/// Watches a desktop, from the moment at which it was made: what comes and goes between two calls is told as well.
+pub trait DesktopWatch {
+    /// What was there at the beginning.
+    fn counts(&self) -> DesktopCounts;
+    /// The application of a process, as far as it is known.
+    fn app(&self, pid: u32) -> Option<App>;
+    /// What happened next; `None`: nothing until the deadline. Fails when nothing can be seen any more.
+    fn next(&mut self, deadline: Deadline) -> Result<Option<DesktopEvent>>;
+}
+
 /// State of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessState {
@@ -777,6 +819,8 @@ pub trait Platform: Clock {
     ) -> Result<Option<ClipboardContent>>;
     /// Puts this into the clipboard, where it stays after we have ended; `None`: empties it.
     fn clipboard_write(&self, content: Option<&ClipboardContent>, deadline: Deadline) -> Result<()>;
+    /// Watches what comes and goes; surfaces only of `app`.
+    fn watch_desktop(&self, app: Option<&App>, deadline: Deadline) -> Result<Box<dyn DesktopWatch>>;
     /// Whether anybody shows notifications on this desktop. Starts nobody who could.
     fn has_notification_service(&self, deadline: Deadline) -> Result<bool>;
     /// Begins to listen: whatever is sent after this has returned is heard.

@@ -11,6 +11,7 @@ use agent_desktop_core::error::{Result, facts};
 use agent_desktop_core::platform::{Input, Platform};
 
 use crate::audit::Audit;
+use crate::events::Begun;
 use crate::lease::{Lease, LeaseSettings};
 use crate::notifications::StartListener;
 use crate::policy::Policy;
@@ -84,6 +85,8 @@ pub struct Context<'a> {
     pub deadline: Deadline,
     /// The deadline of the batch that the command is part of. [`deadline`](Context::deadline) is never later.
     pub outer: Option<Deadline>,
+    /// The watch that the batch began before the entry in front of this one.
+    pub(crate) watch: Option<&'a Begun>,
     /// `--timeout-ms 0`: one attempt, nothing is polled.
     pub is_single_attempt: bool,
     /// The session of the command, if the selected one has a manifest.

@@ -16,6 +16,7 @@ use crate::audit::{Audit, Outcome};
 use crate::commands::{Answer, Command, Effects};
 use crate::context::{Context, MAX_TIMEOUT_MS, Options, delivered};
 use crate::envelope;
+use crate::events::Outer;
 use crate::guard::Guard;
 use crate::log;
 use crate::policy;
@@ -53,7 +54,7 @@ pub(crate) fn execute_within(
     command: &Command,
     platform: &dyn Platform,
     options: &Options,
-    outer: Option<Deadline>,
+    outer: Option<Outer<'_>>,
 ) -> Response {
     let delivery_began = Cell::new(false);
     let start = platform.now();
@@ -124,7 +125,7 @@ fn prepare_and_run(
     command: &Command,
     platform: &dyn Platform,
     options: &Options,
-    outer: Option<Deadline>,
+    outer: Option<Outer<'_>>,
     delivery_began: &Cell<bool>,
     (trace, session, audit): (&mut Trace, &mut Option<Session>, &mut Audit),
 ) -> Result<Answer> {
@@ -152,7 +153,7 @@ fn prepare_and_run(
     let budget = timeout_ms.filter(|&ms| ms > 0).unwrap_or(default_ms);
     let mut deadline = Deadline::after(platform.now(), Duration::from_millis(budget));
     if let Some(outer) = outer {
-        deadline = deadline.within(platform.now(), outer.remaining(platform.now()));
+        deadline = deadline.within(platform.now(), outer.deadline.remaining(platform.now()));
     }
 
     check_waiting(command, options)?;
@@ -175,7 +176,8 @@ fn prepare_and_run(
         store,
         options,
         deadline,
-        outer,
+        outer: outer.map(|outer| outer.deadline),
+        watch: outer.map(|outer| outer.watch),
         is_single_attempt,
         session,
         trace,

@@ -3,17 +3,18 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use agent_desktop_core::action::{Capabilities, Capability};
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Check, CheckState, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display,
-    Examination, Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction,
-    NotificationEvent, NotificationWatch, Observation, Operation, Performed, Permission, Permissions,
-    Platform, ProcessState, Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent,
-    TextQuery, Window, WindowOperation,
+    App, CaptureTarget, Check, CheckState, ClipboardContent, ClipboardForm, ClipboardOffer, Clock,
+    DesktopCounts, DesktopEvent, DesktopWatch, Display, Examination, Hit, Image, Input, LaunchRequest,
+    Launched, Limits, Notification, NotificationAction, NotificationEvent, NotificationWatch, Observation,
+    Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety, Scope,
+    Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::tree::{Handle, Node, NodeId, Tree};
@@ -61,6 +62,10 @@ pub(crate) struct Fake {
     /// What the one check of the platform comes to.
     pub(crate) check: Cell<CheckState>,
     pub(crate) examinations: RefCell<Vec<Examination>>,
+    /// What comes and goes.
+    pub(crate) events: Rc<RefCell<VecDeque<DesktopEvent>>>,
+    /// Which applications were looked into for it, one a watch.
+    pub(crate) watched: RefCell<Vec<Option<String>>>,
 }
 
 pub(crate) fn app(name: &str, pid: u32) -> App {
@@ -164,6 +169,8 @@ impl Fake {
             invoked: RefCell::default(),
             check: Cell::new(CheckState::Ok),
             examinations: RefCell::default(),
+            events: Rc::default(),
+            watched: RefCell::default(),
         }
     }
 
@@ -403,6 +410,11 @@ impl Platform for Fake {
         self.call()?;
         Ok(self.has_notification_service.get())
     }
+    fn watch_desktop(&self, app: Option<&App>, _: Deadline) -> Result<Box<dyn DesktopWatch>> {
+        let scene = self.call()?;
+        self.watched.borrow_mut().push(app.map(|app| app.name.clone()));
+        Ok(Box::new(FakeDesktopWatch { apps: scene.apps, events: Rc::clone(&self.events) }))
+    }
     fn watch_notifications(&self, _: Deadline) -> Result<Box<dyn NotificationWatch + '_>> {
         self.call()?;
         Ok(Box::new(FakeWatch(self)))
@@ -452,6 +464,28 @@ impl Platform for Fake {
 }
 
 /// Hears what the scene says, at its time.
+/// Tells what the test says has happened; then the deadline has come.
+struct FakeDesktopWatch {
+    apps: Vec<App>,
+    events: Rc<RefCell<VecDeque<DesktopEvent>>>,
+}
+
+impl DesktopWatch for FakeDesktopWatch {
+    fn counts(&self) -> DesktopCounts {
+        DesktopCounts { windows: 1, apps: self.apps.len(), surfaces: 0 }
+    }
+    fn app(&self, pid: u32) -> Option<App> {
+        self.apps.iter().find(|app| app.pid == pid).cloned()
+    }
+    fn next(&mut self, _: Deadline) -> Result<Option<DesktopEvent>> {
+        let event = self.events.borrow_mut().pop_front();
+        if let Some(DesktopEvent::AppNamed(app) | DesktopEvent::AppLaunched(app)) = &event {
+            self.apps.push(app.clone());
+        }
+        Ok(event)
+    }
+}
+
 struct FakeWatch<'a>(&'a Fake);
 
 impl NotificationWatch for FakeWatch<'_> {

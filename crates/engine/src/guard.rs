@@ -16,10 +16,11 @@ use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, Result};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Check, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Examination,
-    Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationEvent,
-    NotificationWatch, Observation, Operation, Performed, Permissions, Platform, ProcessState, Reading,
-    Safety, Scope, Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
+    App, CaptureTarget, Check, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, DesktopCounts,
+    DesktopEvent, DesktopWatch, Display, Examination, Hit, Image, Input, LaunchRequest, Launched, Limits,
+    Notification, NotificationAction, NotificationEvent, NotificationWatch, Observation, Operation,
+    Performed, Permissions, Platform, ProcessState, Reading, Safety, Scope, Statistics, Surface, SurfaceKind,
+    TextContent, TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::tree::Handle;
 
@@ -259,6 +260,51 @@ impl NotificationWatch for GuardedWatch<'_> {
     }
 }
 
+/// What comes and goes, without the titles of denied windows.
+struct GuardedDesktopWatch {
+    inner: Box<dyn DesktopWatch>,
+    rules: Rules,
+}
+
+impl GuardedDesktopWatch {
+    fn mask(&self, window: &mut Window) {
+        let known = self.inner.app(window.pid);
+        let id = known.as_ref().and_then(|app| app.application_id.as_deref());
+        let names: Vec<&str> = [window.app_name.as_str()].into_iter().chain(id).collect();
+        let others: Vec<&str> = known.iter().map(|app| app.name.as_str()).collect();
+        if self.rules.app(&names, &others).is_some() || self.rules.title(&window.title).is_some() {
+            MASK.clone_into(&mut window.title);
+        }
+    }
+}
+
+impl DesktopWatch for GuardedDesktopWatch {
+    fn counts(&self) -> DesktopCounts {
+        self.inner.counts()
+    }
+    fn app(&self, pid: u32) -> Option<App> {
+        self.inner.app(pid)
+    }
+    fn next(&mut self, deadline: Deadline) -> Result<Option<DesktopEvent>> {
+        let mut event = self.inner.next(deadline)?;
+        match &mut event {
+            Some(
+                DesktopEvent::WindowOpened(window)
+                | DesktopEvent::WindowClosed(window)
+                | DesktopEvent::FocusChanged(Some(window)),
+            ) => self.mask(window),
+            // In which window it is nobody can tell any more.
+            Some(DesktopEvent::SurfaceAppeared(surface) | DesktopEvent::SurfaceDismissed(surface))
+                if self.rules.has_windows() =>
+            {
+                surface.title = surface.title.take().map(|_| MASK.to_owned());
+            }
+            _ => {}
+        }
+        Ok(event)
+    }
+}
+
 impl Clock for Guard<'_> {
     fn now(&self) -> Instant {
         self.inner.now()
@@ -442,6 +488,13 @@ impl Platform for Guard<'_> {
 
     fn has_notification_service(&self, deadline: Deadline) -> Result<bool> {
         self.inner.has_notification_service(deadline)
+    }
+    fn watch_desktop(&self, app: Option<&App>, deadline: Deadline) -> Result<Box<dyn DesktopWatch>> {
+        if let Some(app) = app {
+            self.check_app(app, deadline)?;
+        }
+        let inner = self.inner.watch_desktop(app, deadline)?;
+        Ok(Box::new(GuardedDesktopWatch { inner, rules: self.rules.clone() }))
     }
     fn watch_notifications(&self, deadline: Deadline) -> Result<Box<dyn NotificationWatch + '_>> {
         let inner = self.inner.watch_notifications(deadline)?;

@@ -16,6 +16,7 @@ pub mod context;
 #[cfg(test)]
 mod docs;
 pub mod envelope;
+mod events;
 mod execute;
 #[cfg(test)]
 mod fake;

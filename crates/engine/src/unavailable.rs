@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::Point;
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Check, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Examination,
-    Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationWatch,
-    Observation, Operation, Performed, Permission, Permissions, Platform, ProcessState, Reading, Safety,
-    Scope, Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window, WindowOperation,
+    App, CaptureTarget, Check, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, DesktopWatch, Display,
+    Examination, Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction,
+    NotificationWatch, Observation, Operation, Performed, Permission, Permissions, Platform, ProcessState,
+    Reading, Safety, Scope, Statistics, Surface, SurfaceKind, TextContent, TextQuery, Window,
+    WindowOperation,
 };
 use agent_desktop_core::tree::Handle;
 use agent_desktop_core::{Deadline, Delivery};
@@ -117,6 +118,9 @@ impl Platform for Unavailable {
         refuse()
     }
     fn has_notification_service(&self, _: Deadline) -> Result<bool> {
+        refuse()
+    }
+    fn watch_desktop(&self, _: Option<&App>, _: Deadline) -> Result<Box<dyn DesktopWatch>> {
         refuse()
     }
     fn watch_notifications(&self, _: Deadline) -> Result<Box<dyn NotificationWatch + '_>> {

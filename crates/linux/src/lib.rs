@@ -7,6 +7,7 @@ pub mod clipboard;
 mod dbus;
 pub mod desktop_entry;
 mod doctor;
+mod events;
 mod host;
 pub mod launch;
 mod map;

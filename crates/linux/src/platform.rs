@@ -11,11 +11,11 @@ use agent_desktop_core::action::MouseButton;
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::key::{Key, Modifier};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Check, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display, Examination,
-    Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction, NotificationWatch,
-    Observation, Operation, Performed, Permission, Permissions, Platform, Presentation, ProcessState,
-    Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window,
-    WindowOperation,
+    App, CaptureTarget, Check, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, DesktopWatch, Display,
+    Examination, Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction,
+    NotificationWatch, Observation, Operation, Performed, Permission, Permissions, Platform, Presentation,
+    ProcessState, Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery,
+    Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -693,7 +693,12 @@ fn fills_display(state: WindowState) -> bool {
     matches!(state, WindowState::Maximized | WindowState::Fullscreen)
 }
 
-fn screen_only(seen: &screen::Window, pid: u32, app_name: String, accessible: Option<bool>) -> Window {
+pub(crate) fn screen_only(
+    seen: &screen::Window,
+    pid: u32,
+    app_name: String,
+    accessible: Option<bool>,
+) -> Window {
     Window {
         id: window_id(seen),
         title: seen.title.clone(),
@@ -1360,6 +1365,10 @@ impl Platform for Linux {
             Some(content) => clipboard::write(content, deadline),
             None => display.clipboard_clear(deadline.at()).map_err(|error| screen_error(&error)),
         }
+    }
+
+    fn watch_desktop(&self, app: Option<&App>, deadline: Deadline) -> Result<Box<dyn DesktopWatch>> {
+        Ok(Box::new(crate::events::Watch::start(app, deadline)?))
     }
 
     fn has_notification_service(&self, deadline: Deadline) -> Result<bool> {

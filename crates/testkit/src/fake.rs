@@ -35,11 +35,11 @@ use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Result};
 use agent_desktop_core::geometry::{Point, Rect};
 use agent_desktop_core::platform::{
-    App, CaptureTarget, Check, CheckState, ClipboardContent, ClipboardForm, ClipboardOffer, Clock, Display,
-    Examination, Hit, Image, Input, LaunchRequest, Launched, Limits, Notification, NotificationAction,
-    NotificationWatch, Observation, Operation, Performed, Permission, Permissions, Platform, ProcessState,
-    Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent, TextQuery, Window,
-    WindowOperation,
+    App, CaptureTarget, Check, CheckState, ClipboardContent, ClipboardForm, ClipboardOffer, Clock,
+    DesktopWatch, Display, Examination, Hit, Image, Input, LaunchRequest, Launched, Limits, Notification,
+    NotificationAction, NotificationWatch, Observation, Operation, Performed, Permission, Permissions,
+    Platform, ProcessState, Reading, Safety, Scope, Statistics, Stop, Surface, SurfaceKind, TextContent,
+    TextQuery, Window, WindowOperation,
 };
 use agent_desktop_core::role::Role;
 use agent_desktop_core::state::State;
@@ -772,6 +772,10 @@ impl Platform for FakePlatform {
     /// Nobody notifies anybody here.
     fn has_notification_service(&self, _deadline: Deadline) -> Result<bool> {
         Ok(false)
+    }
+
+    fn watch_desktop(&self, _app: Option<&App>, _deadline: Deadline) -> Result<Box<dyn DesktopWatch>> {
+        Err(Error::new(ErrorCode::PlatformNotSupported, "nothing comes or goes here"))
     }
 
     fn watch_notifications(&self, _deadline: Deadline) -> Result<Box<dyn NotificationWatch + '_>> {

@@ -13,7 +13,9 @@ use serde_json::{Map, Value};
 use super::{Command, Reply, Run};
 use crate::context::{Context, Format, Options};
 use crate::envelope;
+use crate::events::{Begun, Outer};
 use crate::execute;
+use crate::guard::Guard;
 use crate::output;
 
 /// Deadline of a whole batch when nobody asks for another, in milliseconds.
@@ -338,6 +340,9 @@ impl Run for Batch {
                 .map_err(|error| in_entry(&error, index, &entry.command))?;
         }
         let mut results: Vec<Value> = Vec::new();
+        let (watch, mut watched) = (Begun::default(), None);
+        // Entries get a guard each; what is begun for one of them needs one as well.
+        let guard = Guard::new(context.platform, context.rules, context.audit);
         let (mut used, mut completed, mut failed, mut stopped) = (0, 0, 0, None);
         for (index, entry) in entries.iter().enumerate() {
             if context.deadline.has_passed(context.now()) {
@@ -345,8 +350,19 @@ impl Run for Batch {
                 stopped = Some(Stopped { reason: "deadline", index: Some(index), after_index: None });
                 break;
             }
-            let mut result = run_entry(context, entry, &results);
+            // What comes while this entry runs counts for one that waits for it afterwards.
+            let next = entries.get(index + 1).filter(|_| watched != Some(index));
+            if let Some(next) = next.filter(|next| next.command == "wait")
+                && let Ok(Command::Wait(wait)) = fill(next, &results)
+            {
+                *watch.borrow_mut() = wait.begin_watch(context, &guard);
+                watched = Some(index + 1);
+            }
+            let mut result = run_entry(context, entry, &results, &watch);
             completed += 1;
+            if watched == Some(index) {
+                watch.borrow_mut().take();
+            }
             let size = result.to_string().len();
             let is_full = used + size > MAX_OUTPUT - RESERVE;
             if is_full {
@@ -385,10 +401,10 @@ impl Run for Batch {
     }
 }
 
-fn run_entry(context: &Context<'_>, entry: &Entry, results: &[Value]) -> Value {
+fn run_entry(context: &Context<'_>, entry: &Entry, results: &[Value], watch: &Begun) -> Value {
     let options = options_of(entry, context.options);
     let response = match fill(entry, results) {
-        Ok(command) => execute::execute_within(&command, context.platform, &options, Some(context.deadline)),
+        Ok(command) => execute::execute_within(&command, context.platform, &options, Some(Outer { deadline: context.deadline, watch })),
         Err(error) => execute::Response::failure(&entry.command, &error.delivery(Delivery::NotDelivered)),
     };
     serde_json::from_str(&response.text).unwrap_or(Value::Null)

@@ -1,7 +1,7 @@
 //! `wait`: until something is so.
 //!
-//! One mode a call: a time, an element, a window, a text, a menu, a notification. Every mode polls, how often stands in the
-//! contract; notifications are listened to. Events are not here yet.
+//! One mode a call: a time, an element, a window, a text, a menu, an event, a notification. Modes that ask what is so poll, how
+//! often stands in the contract; events and notifications are listened to, so that what lives for a moment only is not missed.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use agent_desktop_core::action::Action;
 use agent_desktop_core::actionability::{self, Situation, Stability};
 use agent_desktop_core::delivery::Delivery;
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
-use agent_desktop_core::platform::{Limits, NotificationEvent, SurfaceKind};
+use agent_desktop_core::platform::{DesktopWatch, Limits, NotificationEvent, Platform, SurfaceKind};
 use agent_desktop_core::query::fold;
 use agent_desktop_core::refs::{RefMap, RefTarget};
 use agent_desktop_core::role::Role;
@@ -22,6 +22,7 @@ use super::{Effects, Reply, Run};
 use crate::act;
 use crate::context::{Context, MAX_TIMEOUT_MS, OPERATION_MS, Options};
 use crate::envelope::OneFact;
+use crate::events::{EventData, Kind, Wanted};
 use crate::notifications::{self, NotificationData};
 use crate::observe::Target;
 use crate::resolve::{self, Resolved};
@@ -42,7 +43,7 @@ pub(crate) const MAX_TEXT_POLL: Duration = Duration::from_secs(1);
 /// How long one attempt to find an element may take.
 pub(crate) const RESOLVE: Duration = Duration::from_millis(750);
 
-/// Wait for a time, an element, a window, a text, a menu or a notification.
+/// Wait for a time, an element, a window, a text, a menu, an event or a notification.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields, default)]
@@ -65,7 +66,15 @@ pub struct Wait {
     /// What it must be ready for, for --predicate actionable: click, type, set-value or clear [default: click].
     #[cfg_attr(feature = "clap", arg(long, value_name = "ACTION"))]
     pub action: Option<String>,
-    /// Until a window with this text in its title is there; case does not matter.
+    /// Until this happens: window-opened, window-closed, app-launched, app-terminated, focus-changed, surface-appeared or
+    /// surface-dismissed.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "EVENT"))]
+    pub event: Option<String>,
+    /// With --event: only of the window with this id.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
+    pub window_id: Option<String>,
+    /// Until a window with this text in its title is there; case does not matter. With --event: only of the window with
+    /// exactly this title.
     #[cfg_attr(feature = "clap", arg(long, value_name = "TITLE"))]
     pub window: Option<String>,
     /// Until this text is in the window; with --notification, in the notification.
@@ -83,7 +92,7 @@ pub struct Wait {
     /// Until a notification comes that was not there before.
     #[cfg_attr(feature = "clap", arg(long))]
     pub notification: bool,
-    /// The application whose window, text or menu is meant; with --notification, a part of the sender's name.
+    /// The application whose window, text, menu or event is meant; with --notification, a part of the sender's name.
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub app: Option<String>,
     /// Give up after this many milliseconds; 0: one look [default: 30000].
@@ -106,6 +115,7 @@ enum Mode<'a> {
     Window(&'a str),
     Text(&'a str),
     Menu { open: bool },
+    Event(Wanted<'a>),
     Notification,
 }
 
@@ -167,6 +177,15 @@ pub enum WaitReply {
         /// How long it took.
         elapsed_ms: u64,
     },
+    /// It happened.
+    Event {
+        /// Always true.
+        found: bool,
+        /// What happened.
+        event: Box<EventReply>,
+        /// How long it took.
+        elapsed_ms: u64,
+    },
     /// A notification came.
     Notification {
         /// Always `notification`.
@@ -179,6 +198,11 @@ pub enum WaitReply {
         elapsed_ms: u64,
     },
 }
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct EventReply(EventData);
 
 /// What was seen of an element.
 #[derive(Clone, Debug, PartialEq)]
@@ -201,6 +225,7 @@ impl Reply for WaitReply {
             WaitReply::Notification { notification, elapsed_ms, .. } => {
                 format!("{} after {elapsed_ms} ms", notification.outline())
             }
+            WaitReply::Event { event, elapsed_ms, .. } => format!("{} after {elapsed_ms} ms", event.0.outline()),
             WaitReply::Element { elapsed_ms, .. }
             | WaitReply::Text { elapsed_ms, .. }
             | WaitReply::Menu { elapsed_ms, .. } => format!("found after {elapsed_ms} ms"),
@@ -214,7 +239,9 @@ impl Wait {
         let mut modes = Vec::new();
         modes.extend(self.ms.map(Mode::Sleep));
         modes.extend(self.element.as_deref().map(|element| Mode::Element(element, predicate)));
-        modes.extend(self.window.as_deref().map(Mode::Window));
+        // Of an event it only says of which window.
+        modes.extend(self.window.as_deref().filter(|_| self.event.is_none()).map(Mode::Window));
+        modes.extend(self.wanted()?.map(Mode::Event));
         // Of a notification it only says which.
         modes.extend(self.text.as_deref().filter(|_| !self.notification).map(Mode::Text));
         modes.extend(self.menu.then_some(Mode::Menu { open: true }));
@@ -223,9 +250,59 @@ impl Wait {
         match (modes.pop(), modes.is_empty()) {
             (Some(mode), true) => Ok(mode),
             _ => Err(Error::invalid(
-                "wait needs exactly one of MS, --element, --window, --text, --menu, --menu-closed and --notification",
+                "wait needs exactly one of MS, --element, --window, --text, --menu, --menu-closed, --event and --notification",
             )),
         }
+    }
+
+    fn wanted(&self) -> Result<Option<Wanted<'_>>> {
+        let Some(event) = &self.event else { return Ok(None) };
+        Ok(Some(Wanted {
+            kind: Kind::parse(event)?,
+            app: self.app.as_deref(),
+            window_id: self.window_id.as_deref(),
+            title: self.window.as_deref(),
+        }))
+    }
+
+    /// Begins to watch for what this will wait for, if that is an event. What cannot be watched now is told when it waits.
+    pub(super) fn begin_watch(&self, context: &Context<'_>, platform: &dyn Platform) -> Option<Box<dyn DesktopWatch>> {
+        let deadline = context.within(Duration::from_millis(OPERATION_MS)).deadline;
+        self.wanted().ok()??.begin(context, platform, deadline).ok()
+    }
+
+    fn event(&self, context: &Context<'_>, wanted: &Wanted<'_>) -> Result<WaitReply> {
+        let begun = context.watch.and_then(|watch| watch.borrow_mut().take());
+        let mut watch = match begun {
+            Some(watch) => watch,
+            None => wanted.begin(
+                context,
+                context.platform,
+                context.within(Duration::from_millis(OPERATION_MS)).deadline,
+            )?,
+        };
+        let limit =
+            if context.is_single_attempt { Duration::ZERO } else { context.deadline.remaining(context.now()) };
+        if let Some(event) = wanted.wait(&mut *watch, context.deadline.within(context.now(), limit))? {
+            let event = Box::new(EventReply(event));
+            return Ok(WaitReply::Event { found: true, event, elapsed_ms: context.elapsed_ms() });
+        }
+        let counts = watch.counts();
+        let counted = [
+            ("windows", counts.windows.into()),
+            ("apps", counts.apps.into()),
+            ("surfaces", counts.surfaces.into()),
+        ];
+        let mut error = self
+            .timeout_error(context, &format!("no {} was seen", wanted.kind.word()))
+            .detail("predicate", "event")
+            .detail("event", wanted.kind.word())
+            .detail("baseline_counts", facts(counted))
+            .hint("it counts what happens while it waits, in a batch also during the entry before it; look with list-windows what is there");
+        if let Some(app) = &self.app {
+            error = error.detail("app", app.clone());
+        }
+        Err(error)
     }
 
     fn predicate(&self) -> Result<Predicate> {
@@ -612,7 +689,13 @@ impl Run for Wait {
     fn effects(&self, table: Effects) -> Effects {
         // Time passes everywhere.
         // Notifications are no part of an accessibility tree.
-        if matches!(self.mode(), Ok(Mode::Sleep(_) | Mode::Notification)) { Effects::NONE } else { table }
+        // Windows come and go without an accessibility bus as well.
+        let needs_none = match self.mode() {
+            Ok(Mode::Sleep(_) | Mode::Notification) => true,
+            Ok(Mode::Event(wanted)) => !wanted.kind.needs_app(),
+            _ => false,
+        };
+        if needs_none { Effects::NONE } else { table }
     }
 
     fn check(&self, _: &Options) -> Result<()> {
@@ -626,6 +709,16 @@ impl Run for Wait {
         }
         if self.value.is_some() != (predicate == Predicate::Value) {
             return Err(Error::invalid("--value and --predicate value need each other"));
+        }
+        if let Some(wanted) = self.wanted()? {
+            if wanted.kind.needs_app() && self.app.is_none() {
+                return Err(Error::invalid("surface-appeared and surface-dismissed need --app"));
+            }
+            if !wanted.kind.is_of_windows() && (self.window.is_some() || self.window_id.is_some()) {
+                return Err(Error::invalid("--window and --window-id go with window-opened, window-closed and focus-changed"));
+            }
+        } else if self.window_id.is_some() {
+            return Err(Error::invalid("--window-id needs --event"));
         }
         if self.count.is_some() && (self.text.is_none() || self.notification) {
             return Err(Error::invalid("--count needs --text, and not --notification"));
@@ -658,6 +751,7 @@ impl Run for Wait {
             Mode::Window(title) => self.window(context, title),
             Mode::Text(text) => self.text(context, text),
             Mode::Menu { open } => self.menu(context, open),
+            Mode::Event(wanted) => self.event(context, &wanted),
             Mode::Notification => self.notification(context),
         }
     }

@@ -15,6 +15,7 @@ mod displays;
 mod input;
 mod keymap;
 mod server;
+mod watch;
 mod windows;
 
 use std::fmt;
