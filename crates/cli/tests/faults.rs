@@ -226,6 +226,35 @@ desktop_test! {
         assert_fails(&cli.run(&["screenshot"]), "PERM_DENIED", Duration::from_secs(5));
     }
 
+    fn a_command_that_is_killed_at_any_moment_leaves_nothing_stuck(desktop: &Desktop) {
+        let app = desktop.gtk3("controls");
+        let cli = desktop.cli();
+        let save = cli.find(APP, "button", "Save");
+        let amount = cli.find(APP, "incrementor", "Amount");
+        let commands: [&[&str]; 4] = [
+            &["click", &save],
+            &["set-value", &amount, "7"],
+            &["snapshot", "--app", APP, "--all"],
+            &["click", &save, "--headed"],
+        ];
+        // From before anything is connected until after the command has ended.
+        for (round, args) in [1, 2, 4, 8, 16, 32, 64, 128, 256].into_iter().flat_map(|ms| commands.map(|args| (ms, args))) {
+            let mut child = cli.command(args).stdout(std::process::Stdio::null()).spawn().expect("it was built");
+            std::thread::sleep(Duration::from_millis(round));
+            child.kill().expect("it is ours");
+            child.wait().expect("it is ours");
+            // The lease and the locks of the store are free, and what is stored can be read.
+            let next = cli.run(&["get", &save, "--timeout-ms", "3000"]);
+            assert_eq!(next.ok()["ref"], *save, "after {round} ms of {args:?}");
+            assert!(next.elapsed < MARGIN, "after {round} ms of {args:?}: {:?}", next.elapsed);
+        }
+        let before = clicked(&app).len();
+        cli.ok(&["click", &save]);
+        wait_until("the click", MARGIN, || clicked(&app).len() == before + 1);
+        cli.ok(&["snapshot", "--app", APP]);
+        assert!(desktop.held().is_nothing());
+    }
+
     fn a_hundred_snapshots_change_nothing_in_the_application(desktop: &Desktop) {
         let app = desktop.gtk3("controls");
         let cli = desktop.cli();

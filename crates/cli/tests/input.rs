@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use agent_desktop_testkit::{Cli, Desktop, Held, desktop_test, wait_for, wait_until};
+use agent_desktop_testkit::{App, Cli, Desktop, Held, desktop_test, wait_for, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 
 const APP: &str = "fixture-gtk3";
@@ -59,6 +59,13 @@ fn interrupt(desktop: &Desktop, cli: &Cli, args: &[String], signal: Signal) -> O
     let ended = wait_for("its end", SOON, || child.try_wait().expect("it is ours"));
     assert!(sent.elapsed() < Duration::from_secs(1), "{args:?} took {:?} to end", sent.elapsed());
     ended.signal()
+}
+
+/// The text of a field, as the application last told it.
+fn text_of(app: &App, field: &str) -> String {
+    let start = if field == "Notes" { "textview ".to_owned() } else { format!("entry {field} text=") };
+    let line = app.log_lines().into_iter().rfind(|line| line.starts_with(&start)).unwrap_or_default();
+    serde_json::from_str(line.strip_prefix(&start).unwrap_or("\"\"")).expect("a quoted text")
 }
 
 /// Nothing is down, as soon as the window manager has let the server go on: it stops the pointer at each press.
@@ -197,6 +204,63 @@ desktop_test! {
             }
             drop(app);
         }
+    }
+
+    fn text_arrives_the_same_with_every_layout_and_the_layout_stays(desktop: &Desktop) {
+        let cli = desktop.cli();
+        let text = "Hello, World! äöüß é П 你好 🙂 <a href=\"x\">@#{}[]~^`´|\\ 1234567890 qwertz azerty?";
+        let layouts: [&[&str]; 6] = [&["us"], &["de"], &["fr"], &["cz"], &["ru"], &["us", "-variant", "dvorak"]];
+        for app in [desktop.gtk3("texts"), desktop.qt6("texts")] {
+            let field = cli.find(app.name(), "textfield", "Full name");
+            for layout in layouts {
+                desktop.tool("setxkbmap", &[&["-layout"], layout].concat());
+                let before = desktop.tool("setxkbmap", &["-query"]);
+                let done = cli.ok(&["set-value", &field, text, "--headed"]);
+                assert_eq!(done["disposition"]["delivery"], "delivered_verified", "{layout:?} {done:#}");
+                // A shortcut is the key that has this letter, or had it before the letters were Cyrillic.
+                cli.ok(&["focus", &field, "--headed"]);
+                cli.ok(&["press", "ctrl+a", "--headed"]);
+                let again = cli.ok(&["type", &field, text, "--headed"]);
+                // The same text in the place of itself: nobody can see that.
+                assert_eq!(again["disposition"]["delivery"], "delivered_unverified", "{layout:?} {again:#}");
+                wait_until("the keys to arrive", SOON, || text_of(&app, "Full name") == text);
+                let seen = text_of(&app, "Full name");
+                assert!(seen == text, "{layout:?} {}: {seen:?}", app.name());
+                assert_eq!(desktop.tool("setxkbmap", &["-query"]), before, "{layout:?}");
+                assert!(desktop.held().is_nothing(), "{layout:?}");
+            }
+            desktop.tool("setxkbmap", &["-layout", "us", "-variant", ""]);
+        }
+    }
+
+    fn ten_thousand_characters_are_typed(desktop: &Desktop) {
+        let app = desktop.gtk3("texts");
+        let cli = desktop.cli();
+        desktop.tool("setxkbmap", &["-layout", "ru"]);
+        let notes = cli.find(app.name(), "textfield", "Notes");
+        cli.ok(&["clear", &notes]);
+        let line = "The quick brown fox, ДЖЕМ 12345\n";
+        let text: String = line.chars().cycle().take(10_000).collect();
+        cli.ok(&["type", &notes, &text, "--headed", "--timeout-ms", "60000"]);
+        assert!(text_of(&app, "Notes") == text);
+        assert!(desktop.held().is_nothing());
+    }
+
+    fn commands_that_type_at_once_do_not_mix(desktop: &Desktop) {
+        let app = desktop.gtk3("texts");
+        let cli = desktop.cli();
+        let fields = ["Full name", "Notes"].map(|name| cli.find(app.name(), "textfield", name));
+        let words = ["one ", "two ", "three "].map(|word| word.repeat(100));
+        fields.iter().for_each(|field| drop(cli.ok(&["clear", field])));
+        // Two into one field, one into another: the keyboard is one.
+        let typed = [(&fields[0], &words[0]), (&fields[0], &words[1]), (&fields[1], &words[2])];
+        let children = typed.map(|(field, text)| start(&cli, &["type", field, text, "--headed", "--timeout-ms", "40000"]));
+        for mut child in children {
+            assert!(wait_for("the end", Duration::from_secs(45), || child.try_wait().expect("it is ours")).success());
+        }
+        assert!(text_of(&app, "Notes") == words[2]);
+        let both = text_of(&app, "Full name");
+        assert!([0, 1].into_iter().any(|first: usize| both == format!("{}{}", words[first], words[1 - first])), "{both}");
     }
 
     fn a_click_on_an_element_off_the_screen_is_blocked_and_not_a_wrong_argument(desktop: &Desktop) {

@@ -486,10 +486,34 @@ impl Performer<'_, '_> {
             return self.key_in(text, false);
         }
         let before = self.node().clone();
+        let changes_nothing = self.is_selected(text)?;
         let step = self
             .send(&self.resolved.handle, &Operation::InsertText(text.to_owned()))?
             .ok_or_else(|| self.not_offered("typing"))?;
+        if changes_nothing {
+            return self.unjudged(vec![step]);
+        }
         self.judge_typed(vec![step], &before, text, STATE_LIMIT)
+    }
+
+    /// Whether exactly this text is selected, so that typing it over leaves everything as it was.
+    fn is_selected(&self, text: &str) -> Result<bool> {
+        let node = self.node();
+        let old = node.value.as_deref().unwrap_or_default();
+        if text.is_empty() || node.is_value_cut() || !old.contains(text) {
+            return Ok(false);
+        }
+        let Some(now) = self.caret()? else { return Ok(false) };
+        Ok(now.selections.iter().any(|&(start, end)| {
+            let part = old.chars().skip(start as usize).take(end.saturating_sub(start) as usize);
+            part.eq(text.chars())
+        }))
+    }
+
+    /// What was done, of which nobody can see whether it happened.
+    fn unjudged(&self, steps: Vec<Step>) -> Result<Done> {
+        let after = super::read(self.context, self.resolved, self.context.deadline)?;
+        Ok(done(steps.into_iter().map(|step| step.verified(false)).collect(), after))
     }
 
     /// Compares the text before and after typing.
@@ -541,8 +565,12 @@ impl Performer<'_, '_> {
             steps.push(self.chord("key_select_all", &[Modifier::Ctrl], Key::Char('a'))?);
             steps.push(self.chord("key_delete", &[], Key::Backspace)?);
         }
+        let changes_nothing = !replace && self.is_selected(text)?;
         if !text.is_empty() {
             steps.push(self.input("key_text", &Input::Text(text.to_owned()))?);
+        }
+        if changes_nothing {
+            return self.unjudged(steps);
         }
         // An application may be slower to take keys than we are to send them.
         let patience = STATE_LIMIT + Duration::from_millis(2 * text.chars().count() as u64);
