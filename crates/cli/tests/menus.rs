@@ -8,6 +8,23 @@ use serde_json::Value;
 const SOON: Duration = Duration::from_secs(5);
 const LATER: Duration = Duration::from_secs(20);
 
+/// Two dialogs, neither of which waits for the other.
+const TWO_DIALOGS: &str = r#"
+import sys, gi
+gi.require_version("Gtk", "3.0")
+from gi.repository import Gtk
+log = open(sys.argv[1], "a", buffering=1)
+main = Gtk.Window(title="Main")
+main.show_all()
+for title in ("First", "Second"):
+    dialog = Gtk.Dialog(title=title, transient_for=main)
+    button = Gtk.Button(label="Go")
+    button.connect("clicked", lambda _, title=title: print("go", title, file=log))
+    dialog.get_content_area().add(button)
+    dialog.show_all()
+Gtk.main()
+"#;
+
 fn open<'a>(app: &'a App, path: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut args = vec!["menu", "open", path, "--app", app.name()];
     args.extend(more);
@@ -131,6 +148,31 @@ desktop_test! {
         chooses_nothing(&cli, &app, "File/Export/GIF", &[], "PNG");
         each(&cli, &app, &[], &[("File/Export/PNG", "PNG"), ("Edit/Copy", "Copy"), ("More/Beta", "Beta")]);
         each(&cli, &app, &["--headed"], &[("File/Export/PDF", "PDF"), ("More/Alpha", "Alpha")]);
+    }
+
+    fn of_two_dialogs_at_once_the_target_says_which(desktop: &Desktop) {
+        let script = desktop.file("twodialogs.py", TWO_DIALOGS);
+        let log = desktop.file("dialogs.log", "");
+        let words = ["/usr/bin/python3", script.to_str().expect("a path"), log.to_str().expect("a path")];
+        let app = desktop.start("twodialogs.py", &words);
+        let cli = desktop.cli();
+        let listed = cli.ok(&["list-surfaces", "--app", app.name()]);
+        let surfaces = listed["surfaces"].as_array().expect("a list");
+        assert_eq!(surfaces.len(), 2, "{listed:#}");
+        let error = cli.fails(&["snapshot", "--app", app.name(), "--surface", "sheet"]);
+        assert_eq!(error["code"], "AMBIGUOUS_TARGET", "{error:#}");
+        for surface in surfaces {
+            let (id, title) = (surface["id"].as_str().expect("an id"), surface["title"].as_str().expect("a title"));
+            assert!(error["details"]["candidates"].to_string().contains(&format!("--surface-id {id}")), "{error:#}");
+            let found = cli.ok(&["find", "--app", app.name(), "--surface-id", id, "--role", "button", "--name", "Go", "--first"]);
+            cli.ok(&["click", found["match"]["ref_id"].as_str().expect("a ref")]);
+            let last = || std::fs::read_to_string(&log).unwrap_or_default().lines().last().map(str::to_owned);
+            wait_until("the click", SOON, || last() == Some(format!("go {title}")));
+            let shown = cli.ok(&["snapshot", "--app", app.name(), "--surface", "sheet", "--surface-id", id]);
+            assert_eq!(shown["tree"]["name"], title, "{shown:#}");
+        }
+        let error = cli.fails(&["snapshot", "--app", app.name(), "--surface-id", "s00000000"]);
+        assert_eq!(error["code"], "ELEMENT_NOT_FOUND", "{error:#}");
     }
 
     fn firefox_survives_a_look_into_each_menu_and_opens_a_tab_by_its_hidden_bar(desktop: &Desktop) {

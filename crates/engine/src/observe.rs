@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use agent_desktop_core::error::{Error, ErrorCode, Fact, Result, facts};
+use agent_desktop_core::outline::{MESSAGE_TEXT, quote};
 use agent_desktop_core::platform::{
     App, Limits, Observation, ProcessState, Scope, Stop, Surface, SurfaceKind, Window,
 };
@@ -37,6 +38,8 @@ pub struct Target {
     pub window_id: Option<String>,
     /// `--surface`.
     pub surface: SurfaceKind,
+    /// `--surface-id`.
+    pub surface_id: Option<String>,
 }
 
 /// What was observed, and of which window.
@@ -74,7 +77,15 @@ impl Target {
             app: app.map(str::to_owned),
             window_id: window_id.map(str::to_owned),
             surface: parse_surface(surface)?,
+            surface_id: None,
         })
+    }
+
+    /// The same, of one of the surfaces that are open.
+    #[must_use]
+    pub fn with_surface_id(mut self, id: Option<&str>) -> Target {
+        self.surface_id = id.map(str::to_owned);
+        self
     }
 
     /// Reads it. A part is returned where not all could be read in time.
@@ -107,9 +118,10 @@ impl Target {
     }
 
     fn observe_once(&self, context: &Context<'_>, limits: &Limits) -> Result<Observed> {
-        let (window, root) = match self.surface {
-            SurfaceKind::Window | SurfaceKind::Focused => {
-                (targets::window(context, self.window_id.as_deref(), self.app.as_deref())?, None)
+        let (window, root, surface) = match (self.surface, &self.surface_id) {
+            (SurfaceKind::Window | SurfaceKind::Focused, None) => {
+                let window = targets::window(context, self.window_id.as_deref(), self.app.as_deref())?;
+                (window, None, self.surface)
             }
             _ => self.open_surface(context)?,
         };
@@ -118,10 +130,10 @@ impl Target {
             ErrorCode::WindowNotFound => error.kind("window_vanished"),
             _ => error,
         })?;
-        Ok(Observed { window, surface: self.surface, observation })
+        Ok(Observed { window, surface, observation })
     }
 
-    fn open_surface(&self, context: &Context<'_>) -> Result<(Window, Option<Handle>)> {
+    fn open_surface(&self, context: &Context<'_>) -> Result<(Window, Option<Handle>, SurfaceKind)> {
         // Whichever window of the application owns it; the contract's looser rule for surfaces.
         let (app, window) = match (&self.window_id, &self.app) {
             (None, Some(name)) => (targets::app(context, name)?, None),
@@ -130,21 +142,33 @@ impl Target {
                 (targets::app_of(context, &window)?, Some(window))
             }
         };
-        let mut found = context.platform.surfaces(&app, Some(self.surface), context.deadline)?;
+        let mut found = match self.surface {
+            SurfaceKind::Window => open_surfaces(context, &app)?,
+            kind => context.platform.surfaces(&app, Some(kind), context.deadline)?,
+        };
         found.retain(|surface| !surface.is_hidden);
-        let Some(surface) = outermost(context, &found)? else {
-            return Err(if found.is_empty() { self.not_open() } else { self.ambiguous(&found) });
+        let surface = match &self.surface_id {
+            Some(id) => found.iter().find(|surface| surface.id == *id),
+            None => outermost(context, &found)?,
+        };
+        let Some(surface) = surface else {
+            let is_absent = found.is_empty() || self.surface_id.is_some();
+            return Err(if is_absent { self.not_open() } else { self.ambiguous(&found) });
         };
         let window = match window {
             Some(window) => window,
             None => any_window(context, &app)?,
         };
-        Ok((window, Some(surface.handle.clone())))
+        Ok((window, Some(surface.handle.clone()), kind_of(surface)))
     }
 
     fn not_open(&self) -> Error {
-        Error::new(ErrorCode::ElementNotFound, format!("no {} is open", self.surface.as_str()))
-            .hint("list-surfaces shows what is open")
+        let what = if self.surface == SurfaceKind::Window { "surface" } else { self.surface.as_str() };
+        let message = match &self.surface_id {
+            Some(id) => format!("no {what} with the id {} is open", quote(id, MESSAGE_TEXT)),
+            None => format!("no {what} is open"),
+        };
+        Error::new(ErrorCode::ElementNotFound, message).hint("list-surfaces shows what is open")
     }
 
     fn ambiguous(&self, surfaces: &[Surface]) -> Error {
@@ -156,7 +180,7 @@ impl Target {
         )
         .detail("candidate_count", count)
         .detail("candidates", Fact::List(candidates.collect()))
-        .hint("take a snapshot of the window with --all, and use --root with the one that is meant")
+        .hint("say which with --surface-id")
     }
 }
 
@@ -174,7 +198,30 @@ fn candidate(surface: &Surface) -> Fact {
         ("id", surface.id.clone().into()),
         ("type", surface.kind.into()),
         ("title", surface.title.clone().unwrap_or_default().into()),
+        ("pick", format!("--surface-id {}", surface.id).into()),
     ])
+}
+
+fn kind_of(surface: &Surface) -> SurfaceKind {
+    match surface.kind {
+        "context_menu" => SurfaceKind::Menu,
+        word => SurfaceKind::parse(word).unwrap_or(SurfaceKind::Menu),
+    }
+}
+
+/// Everything transient that is open in an application.
+///
+/// # Errors
+/// Those of the platform.
+pub fn open_surfaces(context: &Context<'_>, app: &App) -> Result<Vec<Surface>> {
+    let mut surfaces = context.platform.surfaces(app, None, context.deadline)?;
+    // A popover may be drawn inside its window, where only a look at the tree finds it.
+    for popover in context.platform.surfaces(app, Some(SurfaceKind::Popover), context.deadline)? {
+        if !surfaces.iter().any(|surface| surface.handle == popover.handle) {
+            surfaces.push(popover);
+        }
+    }
+    Ok(surfaces)
 }
 
 /// The only surface, or the one that contains all others, as a menu contains its open submenus.

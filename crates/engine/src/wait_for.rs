@@ -241,7 +241,7 @@ pub fn finish<R: Reply>(context: &Context<'_>, reply: R, window_id: Option<Strin
     let data = serde_json::to_value(&reply).map_err(|error| {
         Error::internal("the reply could not be written as JSON").platform_detail(error.to_string())
     })?;
-    let target = Target { app: None, window_id, surface: SurfaceKind::Window };
+    let target = Target { app: None, window_id, surface: SurfaceKind::Window, surface_id: None };
     condition.wait(context, &target, &Snapshot::default(), Some(data)).map(Answer::Waited)
 }
 

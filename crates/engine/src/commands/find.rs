@@ -41,6 +41,9 @@ pub struct Find {
     /// Where to look: window, focused, menu, menubar, sheet, popover or alert [default: window].
     #[cfg_attr(feature = "clap", arg(long, value_name = "KIND", hide_possible_values = true, value_parser = super::surface_words()))]
     pub surface: Option<String>,
+    /// Only in this one of several that are open, as list-surfaces shows its id.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
+    pub surface_id: Option<String>,
     /// Only below the element of this ref.
     #[cfg_attr(feature = "clap", arg(long, value_name = "REF"))]
     pub root: Option<String>,
@@ -224,7 +227,8 @@ impl Find {
     fn observe(&self, context: &Context<'_>) -> Result<Observed> {
         let limits = Limits { max_depth: MATCH_DEPTH, include_hidden: self.all, ..Limits::default() };
         let Some(root) = &self.root else {
-            let target = Target::new(self.app.as_deref(), self.window_id.as_deref(), self.surface.as_deref())?;
+            let target = Target::new(self.app.as_deref(), self.window_id.as_deref(), self.surface.as_deref())?
+                .with_surface_id(self.surface_id.as_deref());
             return target.observe(context, &limits);
         };
         let stored = resolve::load(context, root, self.snapshot.as_deref())?;
@@ -320,7 +324,7 @@ impl Run for Find {
 
     fn check(&self, _: &Options) -> Result<()> {
         let surface = parse_surface(self.surface.as_deref())?;
-        if self.root.is_some() && surface != SurfaceKind::Window {
+        if self.root.is_some() && (surface != SurfaceKind::Window || self.surface_id.is_some()) {
             return Err(Error::invalid("--root and --surface exclude each other"));
         }
         if self.root.is_some() && (self.app.is_some() || self.window_id.is_some()) {

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use agent_desktop_core::error::Result;
 use agent_desktop_core::outline::{LINE_TEXT, quote};
-use agent_desktop_core::platform::SurfaceKind;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, Run, lines};
 use crate::context::Context;
+use crate::observe;
 use crate::targets;
 use crate::wire::SurfaceData;
 
@@ -53,13 +53,7 @@ impl Run for ListSurfaces {
 
     fn run(&self, context: &Context<'_>) -> Result<ListSurfacesReply> {
         let app = targets::app_or_focused(context, self.app.as_deref())?;
-        let mut surfaces = context.platform.surfaces(&app, None, context.deadline)?;
-        // A popover may be drawn inside its window, where only a look at the tree finds it.
-        for popover in context.platform.surfaces(&app, Some(SurfaceKind::Popover), context.deadline)? {
-            if !surfaces.iter().any(|surface| surface.handle == popover.handle) {
-                surfaces.push(popover);
-            }
-        }
+        let surfaces = observe::open_surfaces(context, &app)?;
         Ok(ListSurfacesReply { pid: app.pid, surfaces: surfaces.iter().map(SurfaceData::from).collect() })
     }
 }

@@ -57,6 +57,9 @@ pub struct Snapshot {
     /// What to read: window, focused, menu, menubar, sheet, popover or alert [default: window].
     #[cfg_attr(feature = "clap", arg(long, value_name = "KIND", hide_possible_values = true, value_parser = super::surface_words()))]
     pub surface: Option<String>,
+    /// Only in this one of several that are open, as list-surfaces shows its id.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
+    pub surface_id: Option<String>,
     /// Only what is below the element of this ref; its refs are added to the same snapshot.
     #[cfg_attr(feature = "clap", arg(long, value_name = "REF"))]
     pub root: Option<String>,
@@ -80,6 +83,7 @@ impl Default for Snapshot {
             skeleton: false,
             all: false,
             surface: None,
+            surface_id: None,
             root: None,
             snapshot: None,
             timeout_ms: None,
@@ -202,7 +206,7 @@ impl Run for Snapshot {
         if self.max_depth > MAX_DEPTH {
             return Err(Error::invalid(format!("--max-depth is at most {MAX_DEPTH}")));
         }
-        if self.root.is_some() && surface != SurfaceKind::Window {
+        if self.root.is_some() && (surface != SurfaceKind::Window || self.surface_id.is_some()) {
             return Err(Error::invalid("--root and --surface exclude each other"));
         }
         if self.root.is_some() && Condition::of(options)?.is_some() {
@@ -224,7 +228,8 @@ impl Run for Snapshot {
         if let Some(root) = &self.root {
             return self.drill(context, root).map(Answer::Plain);
         }
-        let target = Target::new(self.app.as_deref(), self.window_id.as_deref(), self.surface.as_deref())?;
+        let target = Target::new(self.app.as_deref(), self.window_id.as_deref(), self.surface.as_deref())?
+                .with_surface_id(self.surface_id.as_deref());
         match Condition::of(context.options)? {
             Some(condition) => condition.wait(context, &target, self, None).map(Answer::Waited),
             None => self.take(context, &target).map(Answer::Plain),
