@@ -792,6 +792,14 @@ pub trait Platform: Clock {
     /// that is a window says so itself ([`Window::is_modal`]).
     fn dialog_over(&self, target: &Handle, window: &Window, deadline: Deadline) -> Result<Option<Hit>>;
 
+    /// The button of a dialog that Enter presses, if it says which that is.
+    fn default_button(&self, _dialog: &Handle, _deadline: Deadline) -> Result<Option<Handle>> {
+        Ok(None)
+    }
+    /// Makes a file chooser show the field in which a path is typed; `false`: it offers no such thing, and nothing was sent.
+    fn show_location(&self, _dialog: &Handle, _deadline: Deadline) -> Result<bool> {
+        Ok(false)
+    }
     /// Carries out one semantic operation, once.
     fn perform(&self, target: &Handle, operation: &Operation, deadline: Deadline) -> Result<Performed>;
     /// Sends physical input, once. Returns how many characters were sent, for text.

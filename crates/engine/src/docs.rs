@@ -16,8 +16,8 @@ use agent_desktop_testkit::golden::{blocks, table};
 
 use crate::act::{self, dispatch, evidence};
 use crate::commands::{
-    batch, close_app, doctor, drag, find, focus_window, launch, mouse_click, mouse_wheel, scroll, set_value,
-    snapshot, trace as trace_command, type_text, wait, window_change,
+    batch, choose_file, close_app, doctor, drag, find, focus_window, launch, menu, mouse_click, mouse_wheel,
+    scroll, set_value, snapshot, trace as trace_command, type_text, wait, window_change,
 };
 use crate::trace::export;
 use crate::{
@@ -177,6 +177,8 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
             vec![
                 ("`snapshot`", millis(context::SNAPSHOT_MS)),
                 ("`batch`", millis(batch::BATCH_MS)),
+                ("`menu`", millis(menu::WALK_MS)),
+                ("`choose-file`", millis(choose_file::CHOOSE_MS)),
                 ("every other command, except the two below", millis(context::OPERATION_MS)),
                 ("`launch` (`--timeout`)", millis(launch::LAUNCH_MS)),
                 ("`wait` (`--timeout`)", millis(wait::WAIT_MS)),
@@ -293,6 +295,7 @@ fn limits() -> [(&'static str, Vec<(&'static str, String)>); 6] {
                     "characters of a value that the reply of an action repeats",
                     evidence::MOST_VALUE.to_string(),
                 ),
+                ("bytes of the path of `choose-file`", choose_file::MAX_PATH.to_string()),
                 ("steps of `scroll`", scroll::MAX_AMOUNT.to_string()),
                 ("clicks of `mouse-click`", mouse_click::MAX_COUNT.to_string()),
                 ("lines of `mouse-wheel`, each axis", mouse_wheel::MAX_LINES.to_string()),

@@ -413,6 +413,15 @@ impl Platform for Guard<'_> {
         self.inner.is_opened_by(surface, target, deadline)
     }
 
+    fn default_button(&self, dialog: &Handle, deadline: Deadline) -> Result<Option<Handle>> {
+        self.inner.default_button(dialog, deadline)
+    }
+
+    fn show_location(&self, dialog: &Handle, deadline: Deadline) -> Result<bool> {
+        self.act()?;
+        self.inner.show_location(dialog, deadline)
+    }
+
     fn hit_test(&self, target: &Handle, window: &Window, point: Point, deadline: Deadline) -> Result<Hit> {
         self.check_window(window, deadline)?;
         self.inner.hit_test(target, window, point, deadline)

@@ -386,7 +386,7 @@ impl Walker<'_> {
                 if let Some(step) = reply.steps.last_mut() {
                     step.verified = Some(true);
                 }
-                return Ok((before, Some(reply)));
+                return Ok((before, Some(reply.delivered(Delivery::Verified))));
             }
             // Where another menu was open, the first click may only have closed that.
             let may_repeat = !is_repeated && !before.is_empty() && self.context.now() > settled.at();

@@ -88,6 +88,7 @@ pub(crate) mod state {
     pub(crate) const INDETERMINATE: u64 = 1 << 32;
     pub(crate) const REQUIRED: u64 = 1 << 33;
     pub(crate) const INVALID_ENTRY: u64 = 1 << 36;
+    pub(crate) const IS_DEFAULT: u64 = 1 << 39;
     pub(crate) const CHECKABLE: u64 = 1 << 41;
     pub(crate) const HAS_POPUP: u64 = 1 << 42;
     pub(crate) const READ_ONLY: u64 = 1 << 43;

@@ -4,7 +4,7 @@
 //! connection a question goes over. The bus and the display are reached when they are first needed, once.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use agent_desktop_core::action::MouseButton;
@@ -113,6 +113,8 @@ const SUPPORTED_SURFACES: &[SurfaceKind] = &[
 /// Children of an application that are looked at as windows.
 /// How long it may take to find out where the popups of a tree are, once the tree was read.
 const PLACING: Duration = Duration::from_millis(100);
+/// Objects of a dialog that are looked at for one of them.
+const MOST_IN_DIALOG: usize = 500;
 /// Characters of a title.
 const MOST_TITLE: usize = 1000;
 const MOST_WINDOWS: usize = 256;
@@ -1138,6 +1140,25 @@ impl Platform for Linux {
         self.is_list_of(surface, target, deadline)
     }
 
+    fn default_button(&self, dialog: &Handle, deadline: Deadline) -> Result<Option<Handle>> {
+        let is_default =
+            |inner: &Inner| inner.states & state::IS_DEFAULT != 0 && inner.states & state::SHOWING != 0;
+        Ok(self.inside_dialog(dialog, deadline, is_default)?.map(|inner| inner.object.handle()))
+    }
+
+    fn show_location(&self, dialog: &Handle, deadline: Deadline) -> Result<bool> {
+        let is_chooser = |inner: &Inner| inner.role == role::FILE_CHOOSER;
+        let Some(chooser) = self.inside_dialog(dialog, deadline, is_chooser)? else { return Ok(false) };
+        self.act(&chooser.object, deadline, |actor| {
+            let live = actor.look(&chooser.object)?;
+            let Some(index) = live.actions.iter().position(|name| name == "show_location") else {
+                return Ok(false);
+            };
+            let done = actor.do_action(&chooser.object, "show_location", index, &live)?;
+            Ok(matches!(done, Performed::Done { .. }))
+        })
+    }
+
     fn hit_test(&self, target: &Handle, window: &Window, point: Point, deadline: Deadline) -> Result<Hit> {
         let popup = match self.window_in_front(window, point, deadline)? {
             InFront::Nothing => None,
@@ -1594,6 +1615,41 @@ impl Linux {
             }
             Ok(inner)
         })
+    }
+
+    /// The first object inside a dialog that is so; lists are not looked into.
+    fn inside_dialog(
+        &self,
+        dialog: &Handle,
+        deadline: Deadline,
+        is_wanted: impl Fn(&Inner) -> bool,
+    ) -> Result<Option<Inner>> {
+        let mut open = VecDeque::from([Object::from_handle(dialog)?]);
+        let mut seen = 0;
+        while let Some(object) = open.pop_front() {
+            for inner in self.children(&object, deadline)? {
+                seen += 1;
+                if is_wanted(&inner) {
+                    return Ok(Some(inner));
+                }
+                let holds_items = matches!(
+                    inner.role,
+                    role::TABLE
+                        | role::TREE_TABLE
+                        | role::TREE
+                        | role::LIST
+                        | role::LIST_BOX
+                        | role::COMBO_BOX
+                );
+                if !holds_items && inner.states & state::SHOWING != 0 {
+                    open.push_back(inner.object);
+                }
+            }
+            if seen > MOST_IN_DIALOG {
+                break;
+            }
+        }
+        Ok(None)
     }
 
     /// Reads what is inside a control of GTK 4 that is named, or whose value is told, by a label in it.

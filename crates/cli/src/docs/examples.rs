@@ -548,6 +548,16 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     // ---- dialogs
     Example {
+        command: "choose-file",
+        shows: "Without a file chooser nothing is touched",
+        page: "dialogs",
+        args: &["choose-file", "/etc/hostname", "--timeout-ms", "500"],
+        answer: Answer::Error(
+            r#"{"code":"ELEMENT_NOT_FOUND","details":{"kind":"file_chooser_not_open"},"disposition":{"delivery":"not_delivered"}}"#,
+        ),
+        ..NONE
+    },
+    Example {
         command: "wait",
         shows: "Wait for the window that a click opens",
         page: "dialogs",

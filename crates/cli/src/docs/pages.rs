@@ -52,6 +52,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "scroll-to",
             "text",
             "menu",
+            "choose-file",
         ],
     ),
     (

@@ -15,6 +15,9 @@ use crate::menus::{self, items_below};
 use crate::targets;
 use crate::wait_for::{self, Answer};
 
+/// How long a walk through menus may take when nobody says, in milliseconds: it is several clicks.
+pub const WALK_MS: u64 = 15_000;
+
 /// List menus, and open or choose by path, such as "File/Export as/PDF".
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
@@ -50,7 +53,7 @@ pub struct MenuList {
     /// The window with this id, as list-windows shows it.
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     pub window_id: Option<String>,
-    /// Give up after this many milliseconds [default: 5000].
+    /// Give up after this many milliseconds [default: 15000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     pub timeout_ms: Option<u64>,
 }
@@ -71,7 +74,7 @@ pub struct MenuOpen {
     #[cfg_attr(feature = "clap", arg(long, value_name = "ID"))]
     #[serde(default)]
     pub window_id: Option<String>,
-    /// Give up after this many milliseconds [default: 5000].
+    /// Give up after this many milliseconds [default: 15000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "MS"))]
     #[serde(default)]
     pub timeout_ms: Option<u64>,

@@ -261,7 +261,8 @@ commands! {
     "scroll" scroll::Scroll, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "scroll-to" scroll_to::ScrollTo, Effects::ACTS.waiting(), timeout_ms: OPERATION_MS;
     "text" text::Text, Effects::ACTS, own: OPERATION_MS;
-    "menu" menu::Menu, Effects::ACTS.waiting(), own: OPERATION_MS;
+    "menu" menu::Menu, Effects::ACTS.waiting(), own: menu::WALK_MS;
+    "choose-file" choose_file::ChooseFile, Effects::ACTS.waiting(), timeout_ms: choose_file::CHOOSE_MS;
     "press" press::Press, Effects::ACTS, timeout_ms: OPERATION_MS;
     "key-down" key_down::KeyDown, Effects::ACTS.without_lease();
     "key-up" key_up::KeyUp, Effects::ACTS.without_lease();
